@@ -1,0 +1,116 @@
+/*
+ * The job protocol between bisectd and bisect-worker.
+ *
+ * A job is one JSON object on the worker's standard input, ended by a newline; the input then stays open, and its end
+ * means "stop at once".  The worker answers on standard output with newline-delimited JSON objects, each with an "event":
+ * `{"event":"phase","phase":"build"}` as it goes on and exactly one `{"event":"result",...}` at the end.  Its standard
+ * error is the attempt's log.  Fields that do not matter to a kind of job are left out; unknown ones are ignored, so that a
+ * daemon and a worker of neighbouring versions understand each other.  PROTOCOL_VERSION changes when that no longer holds.
+ *
+ * All folders are absolute paths on the machine of the worker.
+ */
+#ifndef BISECTD_COMMON_JOB_H
+#define BISECTD_COMMON_JOB_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "error.h"
+#include "outcome.h"
+#include "str.h"
+
+enum { PROTOCOL_VERSION = 1, PROTOCOL_LINE_LIMIT = 4 << 20 /* bytes in one line, either way */ };
+
+/*
+ * Kinds of job and what they read and answer:
+ *
+ * "toolchains"  `names` (as written in the investigation: "auto", a rustup name, a folder, a command), `search` (folders whose
+ *               children are toolchain folders, for auto).  Result data: an array, one object for every toolchain found or
+ *               asked for: {"name", "label", "identity", "root", "rustc", "cargo", "path" (what goes first on PATH),
+ *               "read_only": [folders that the sandbox must show], "skip": reason or null}.
+ * "releases"    `cargo`, `crate`, `names` (releases asked for).  Result data: an array of
+ *               {"name", "identity": registry checksum or null, "skip": reason or null}.
+ * "prepare"     Resolve, fetch, vendor and edit what a combination of crate values needs, into the folder `prepared`
+ *               (made whole or not at all).  Reads `reproducer`, `cargo` (the newest at hand), `vendor`, `edited`, `crates`,
+ *               `overrides`, `lock`.  Result data: {"lock": text of Cargo.lock or null, "edits": [{"crate", "version", "file",
+ *               "matches"}], "vendored": number of crates}.
+ * "cell"        Build and run one cell.  Reads everything else.
+ */
+struct job {
+	char *kind;
+	char *id; /* for messages only */
+
+	/* what to build */
+	char *reproducer;	    /* folder, copied into the workspace */
+	char *workspace;	    /* folder, removed and made anew by the job: reproducer/ and checkouts/ go below it */
+	char *target;		    /* build folder, kept between jobs of one toolchain (CARGO_TARGET_DIR, {target}) */
+	char *prepared;		    /* folder of a finished "prepare" job, or NULL */
+	bool clean;		    /* empty `target` first */
+	struct strmap checkouts;    /* name -> exported tree, copied to <workspace>/checkouts/<name> ({checkout:<name>}) */
+	struct strlist path;	    /* folders put first on PATH */
+	struct strlist read_only;   /* folders outside the system's own that the sandbox must show */
+	struct strmap environment;  /* for build and run; values may hold placeholders */
+	struct strmap placeholders; /* {name} in commands and environment; the worker adds workspace, target, checkout:NAME */
+	json_t *build;		    /* array of commands, each an array of words; done in order; may be NULL */
+	struct strlist run;	    /* one command */
+	long long runs;		    /* how often `run` is done */
+
+	/* what counts as a pass */
+	long long expect_exit;
+	char *expect_output; /* POSIX extended regular expression on standard output and error together, or NULL */
+
+	/* limits; 0 means the worker's default */
+	long long build_ms;	   /* all build commands together */
+	long long run_ms;	   /* each run */
+	long long memory_bytes;	   /* resident, all processes of the job together; also RLIMIT_AS of each at eight times it */
+	long long processes;	   /* at once */
+	long long output_bytes;	   /* kept of each command's output; more than 64 times it ends the command */
+	long long file_bytes;	   /* RLIMIT_FSIZE */
+	char *sandbox;		   /* "auto" (bubblewrap where it works), "bubblewrap" (or error), "none" */
+	bool network_for_build;	   /* leave the network to the build commands; never to the runs */
+
+	/* toolchains, releases */
+	struct strlist names;
+	struct strlist search;
+
+	/* prepare (and `cargo`, `crate` for releases) */
+	char *cargo;	   /* program */
+	char *crate;
+	char *vendor;	   /* folder shared by all preparations: <vendor>/<crate>-<version>/ */
+	char *edited;	   /* folder shared by all preparations: <edited>/<key>/<crate>/, keyed by content and edits */
+	char *lock;	   /* text of the Cargo.lock that this preparation must use, or NULL to resolve one */
+	json_t *crates;	   /* [{"name", "release": version} or {"name", "tree": exported checkout, "oid"}] */
+	json_t *overrides; /* [{"name", "crate": name or "checkout": name, "edits": [{"file","find","replace","min","max"}]}] */
+};
+
+#define cleanup_job __attribute__((cleanup(job_clear)))
+
+void job_clear(struct job *job);
+/* One line of JSON without the newline; owned by the caller. */
+char *job_encode(const struct job *job);
+int job_decode(struct job *job, const char *line, size_t length, struct error *error);
+
+/* The "result" event. */
+struct result {
+	enum outcome outcome; /* of a "cell"; OUTCOME_PASS for other kinds that succeeded, OUTCOME_SKIP or OUTCOME_ERROR */
+	char *reason;	      /* one sentence for a person: why it is not a pass; NULL for a pass */
+	char *signature;      /* what identifies the failure: first line of output of the first run that was not a pass */
+	char *binary;	      /* SHA-256 of the program that ran, or NULL */
+	char *commands;	      /* shell text that repeats the build and the run by hand in this workspace, or NULL */
+	char *sandbox;	      /* what held the job: "bubblewrap", "none" */
+	long long exit_status; /* of the first run that was not a pass, else of the last; -1 where it did not exit */
+	long long signal;      /* 0 where none */
+	long long build_ms;
+	long long run_ms; /* all runs together */
+	json_t *runs;	  /* [{"outcome", "exit", "signal", "ms"}] */
+	json_t *data;	  /* see the kinds above */
+};
+
+#define cleanup_result __attribute__((cleanup(result_clear)))
+
+void result_clear(struct result *result);
+char *result_encode(const struct result *result);
+/* `object` is one event with "event":"result"; borrowed. */
+int result_decode(struct result *result, const json_t *object, struct error *error);
+
+#endif

@@ -1,0 +1,38 @@
+/*
+ * What differs between operating systems.  One implementation is compiled: os_linux.c or os_illumos.c.
+ * Everything else in the project is POSIX.
+ */
+#ifndef BISECTD_COMMON_OS_H
+#define BISECTD_COMMON_OS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "error.h"
+#include "str.h"
+
+/* "linux" or "illumos": the word that `os:` in an investigation is compared with. */
+const char *os_name(void);
+
+/* Orphaned descendants become children of this process, where the system can do that. */
+void os_adopt_orphans(void);
+/* Have this process killed when its parent dies, where the system can do that. */
+void os_die_with_parent(void);
+/* Take the network away from this process and its children.  -1 where that is not possible or not permitted. */
+int os_leave_network(void);
+
+struct os_usage {
+	size_t processes;
+	size_t resident_bytes; /* sum over the processes; shared pages count in each */
+};
+
+/* All descendants of this process, however they detached themselves, so far as the system can tell. */
+struct os_usage os_descendants_usage(void);
+/* SIGKILL all descendants, again until none is left (at most `tries` rounds).  Returns how many were left. */
+size_t os_kill_descendants(unsigned tries);
+
+/* Milliseconds of a clock that never goes backwards. */
+long long os_monotonic_ms(void);
+
+#endif

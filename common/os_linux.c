@@ -1,0 +1,167 @@
+/* Linux: see os.h. */
+#include "os.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "fs.h"
+
+const char *os_name(void)
+{
+	return "linux";
+}
+
+void os_adopt_orphans(void)
+{
+	prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+}
+
+void os_die_with_parent(void)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+}
+
+int os_leave_network(void)
+{
+	return unshare(CLONE_NEWNET);
+}
+
+struct process {
+	pid_t id;
+	pid_t parent;
+	size_t resident_bytes;
+	bool descends;
+};
+
+/* /proc/PID/stat, proc(5): the name in parentheses may hold anything, so fields are counted from the last ')'. */
+static int read_process(pid_t id, struct process *process)
+{
+	cleanup_free char *path = text_format("/proc/%ld/stat", (long)id);
+	cleanup_str struct str text = {0};
+	cleanup_error struct error ignored = {0};
+	if (fs_read_file(path, 1 << 16, &text, &ignored) < 0)
+		return -1;
+	const char *fields = strrchr(str_text(&text), ')');
+	if (fields == NULL)
+		return -1;
+	char state;
+	long parent;
+	long resident_pages;
+	int got = sscanf(fields + 1,
+			 " %c %ld %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %*u %*u %ld",
+			 &state, &parent, &resident_pages);
+	if (got < 3 || state == 'Z')
+		return -1;
+	*process = (struct process){
+		.id = id,
+		.parent = (pid_t)parent,
+		.resident_bytes = resident_pages > 0 ? (size_t)resident_pages * (size_t)sysconf(_SC_PAGESIZE) : 0,
+	};
+	return 0;
+}
+
+struct process_list {
+	struct process *items;
+	size_t count;
+	size_t capacity;
+};
+
+static void process_list_clear(struct process_list *list)
+{
+	free(list->items);
+}
+
+static void read_processes(struct process_list *list)
+{
+	cleanup_strlist struct strlist names = {0};
+	cleanup_error struct error ignored = {0};
+	fs_list_folder("/proc", &names, &ignored);
+	for (size_t i = 0; i < names.count; i++) {
+		struct process process;
+		if (!isdigit((unsigned char)names.items[i][0]))
+			continue;
+		if (read_process((pid_t)strtol(names.items[i], NULL, 10), &process) < 0)
+			continue;
+		list->items = memory_grow(list->items, list->count, &list->capacity, sizeof *list->items);
+		list->items[list->count++] = process;
+	}
+}
+
+static bool parent_descends(const struct process_list *list, pid_t parent)
+{
+	if (parent == getpid())
+		return true;
+	for (size_t i = 0; i < list->count; i++)
+		if (list->items[i].id == parent)
+			return list->items[i].descends;
+	return false;
+}
+
+static void mark_descendants(struct process_list *list)
+{
+	for (bool found = true; found;) {
+		found = false;
+		for (size_t i = 0; i < list->count; i++) {
+			struct process *process = &list->items[i];
+			if (process->descends || !parent_descends(list, process->parent))
+				continue;
+			process->descends = true;
+			found = true;
+		}
+	}
+}
+
+struct os_usage os_descendants_usage(void)
+{
+	__attribute__((cleanup(process_list_clear))) struct process_list list = {0};
+	struct os_usage usage = {0};
+	read_processes(&list);
+	mark_descendants(&list);
+	for (size_t i = 0; i < list.count; i++) {
+		if (!list.items[i].descends)
+			continue;
+		usage.processes++;
+		usage.resident_bytes += list.items[i].resident_bytes;
+	}
+	return usage;
+}
+
+size_t os_kill_descendants(unsigned tries)
+{
+	size_t left = 0;
+	for (unsigned round = 0; round < tries; round++) {
+		__attribute__((cleanup(process_list_clear))) struct process_list list = {0};
+		read_processes(&list);
+		mark_descendants(&list);
+		left = 0;
+		for (size_t i = 0; i < list.count; i++) {
+			if (!list.items[i].descends)
+				continue;
+			kill(list.items[i].id, SIGKILL);
+			left++;
+		}
+		while (waitpid(-1, NULL, WNOHANG) > 0)
+			continue;
+		if (left == 0)
+			return 0;
+		nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+	}
+	return left;
+}
+
+long long os_monotonic_ms(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (long long)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
