@@ -31,7 +31,8 @@ enum { PROTOCOL_VERSION = 1, PROTOCOL_LINE_LIMIT = 4 << 20 /* bytes in one line,
  * "releases"    `cargo`, `crate`, `names` (releases asked for).  Result data: an array of
  *               {"name", "identity": registry checksum or null, "skip": reason or null}.
  * "prepare"     Resolve, fetch, vendor and edit what a combination of crate values needs, into the folder `prepared`
- *               (made whole or not at all).  Reads `reproducer`, `cargo` (the newest at hand), `vendor`, `edited`, `crates`,
+ *               (made whole or not at all).  `checkouts` that an override edits are copied there, edited, as
+ *               <prepared>/checkouts/<name>.  Reads `reproducer`, `cargo` (the newest at hand), `vendor`, `edited`, `crates`,
  *               `overrides`, `lock`.  Result data: {"lock": text of Cargo.lock or null, "edits": [{"crate", "version", "file",
  *               "matches"}], "vendored": number of crates}.
  * "cell"        Build and run one cell.  Reads everything else.
