@@ -19,7 +19,8 @@ CREATE TABLE investigation (
 	question TEXT,
 	file TEXT NOT NULL,            -- where the YAML file was
 	text TEXT NOT NULL,            -- the YAML file as last read
-	state TEXT NOT NULL CHECK (state IN ('resolving', 'walking', 'finished', 'stopped')),
+	notes TEXT NOT NULL DEFAULT '', -- what a reader of the report must know, one line each (overrides in force, ...)
+	state TEXT NOT NULL CHECK (state IN ('walking', 'finished', 'stopped')),
 	created_at TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ', 'now')),
 	started_at TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ', 'now')), -- the latest start
 	finished_at TEXT

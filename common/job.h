@@ -21,6 +21,9 @@
 
 enum { PROTOCOL_VERSION = 1, PROTOCOL_LINE_LIMIT = 4 << 20 /* bytes in one line, either way */ };
 
+/* Limits where a job gives none. */
+enum { JOB_DEFAULT_BUILD_MS = 600000, JOB_DEFAULT_RUN_MS = 60000 };
+
 /*
  * Kinds of job and what they read and answer:
  *

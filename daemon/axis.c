@@ -28,13 +28,18 @@ static void value_clear(struct axis_value *value)
 	strlist_clear(&value->read_only);
 }
 
+void axis_clear(struct axis *axis)
+{
+	for (size_t i = 0; i < axis->count; i++)
+		value_clear(&axis->values[i]);
+	free(axis->values);
+	*axis = (struct axis){.config = axis->config};
+}
+
 void axes_clear(struct axes *axes)
 {
-	for (size_t i = 0; i < axes->count; i++) {
-		for (size_t j = 0; j < axes->items[i].count; j++)
-			value_clear(&axes->items[i].values[j]);
-		free(axes->items[i].values);
-	}
+	for (size_t i = 0; i < axes->count; i++)
+		axis_clear(&axes->items[i]);
 	free(axes->items);
 	*axes = (struct axes){0};
 }

@@ -49,6 +49,7 @@ struct axes {
 /* One empty axis for each of the configuration, which must outlive them. */
 void axes_start(struct axes *axes, const struct config *config);
 void axes_clear(struct axes *axes);
+void axis_clear(struct axis *axis); /* its values; the axis itself is the caller's */
 
 /* Profiles and choices resolve to themselves. */
 void axis_take_written(struct axis *axis);

@@ -41,7 +41,8 @@ struct store_investigation {
 	const char *question; /* or NULL */
 	const char *file;
 	const char *text;
-	const bool *bad; /* OUTCOME_COUNT flags */
+	const char *notes; /* for the report, one line each */
+	const bool *bad;   /* OUTCOME_COUNT flags */
 };
 
 struct store_cell {
@@ -116,8 +117,8 @@ struct store_delivery {
 };
 
 void store_delivery_clear(struct store_delivery *delivery);
-/* The pending delivery of an investigation that is to be tried next and is none of `busy` (ids); id 0 where there is none. */
-int store_next_delivery(struct store *store, long long investigation_id, const long long *busy, size_t busy_count,
+/* The pending delivery to one webhook of an investigation that is to be tried next; id 0 where there is none. */
+int store_next_delivery(struct store *store, long long investigation_id, const char *webhook,
 			struct store_delivery *delivery, struct error *error);
 /* `state` "pending" (then `next_at` counts), "delivered" or "given-up". */
 int store_record_delivery(struct store *store, long long delivery_id, const char *state, long status, const char *reason,

@@ -62,15 +62,7 @@ void store_delivery_clear(struct store_delivery *delivery)
 	*delivery = (struct store_delivery){0};
 }
 
-static bool is_busy(long long id, const long long *busy, size_t busy_count)
-{
-	for (size_t i = 0; i < busy_count; i++)
-		if (busy[i] == id)
-			return true;
-	return false;
-}
-
-int store_next_delivery(struct store *store, long long investigation_id, const long long *busy, size_t busy_count,
+int store_next_delivery(struct store *store, long long investigation_id, const char *webhook,
 			struct store_delivery *delivery, struct error *error)
 {
 	struct sql_statement *statement;
@@ -78,27 +70,24 @@ int store_next_delivery(struct store *store, long long investigation_id, const l
 	if (sql_start(store->sql, &statement, error,
 		      "SELECT d.id, d.webhook, f.kind, d.idempotency_key, f.body, d.attempts, d.next_at, d.give_up_at "
 		      "FROM delivery d JOIN finding f ON f.id = d.finding_id "
-		      "WHERE d.state = 'pending' AND f.investigation_id = ? ORDER BY d.next_at, d.id",
-		      "i", investigation_id) < 0)
+		      "WHERE d.state = 'pending' AND f.investigation_id = ? AND d.webhook = ? ORDER BY d.next_at, d.id LIMIT 1",
+		      "it", investigation_id, webhook) < 0)
 		return -1;
-	int row;
-	while ((row = sql_next(statement, error)) == 1) {
-		if (is_busy(sql_integer(statement, 0), busy, busy_count))
-			continue;
-		*delivery = (struct store_delivery){
-			.id = sql_integer(statement, 0),
-			.webhook = text_copy(sql_text(statement, 1)),
-			.event = text_copy(sql_text(statement, 2)),
-			.idempotency_key = text_copy(sql_text(statement, 3)),
-			.body = text_copy(sql_text(statement, 4)),
-			.attempts = sql_integer(statement, 5),
-			.next_at = sql_integer(statement, 6),
-			.give_up_at = sql_integer(statement, 7),
-		};
-		sql_finish(statement);
-		return 0;
-	}
-	return row;
+	int row = sql_next(statement, error);
+	if (row < 1)
+		return row;
+	*delivery = (struct store_delivery){
+		.id = sql_integer(statement, 0),
+		.webhook = text_copy(sql_text(statement, 1)),
+		.event = text_copy(sql_text(statement, 2)),
+		.idempotency_key = text_copy(sql_text(statement, 3)),
+		.body = text_copy(sql_text(statement, 4)),
+		.attempts = sql_integer(statement, 5),
+		.next_at = sql_integer(statement, 6),
+		.give_up_at = sql_integer(statement, 7),
+	};
+	sql_finish(statement);
+	return 0;
 }
 
 int store_record_delivery(struct store *store, long long delivery_id, const char *state, long status, const char *reason,

@@ -17,11 +17,12 @@ int store_save_investigation(struct store *store, const struct store_investigati
 			     struct error *error)
 {
 	if (sql_run(store->sql, error,
-		    "INSERT INTO investigation (name, question, file, text, state) VALUES (?, ?, ?, ?, 'walking') "
+		    "INSERT INTO investigation (name, question, file, text, notes, state) VALUES (?, ?, ?, ?, ?, 'walking') "
 		    "ON CONFLICT (name) DO UPDATE SET question = excluded.question, file = excluded.file, "
-		    "text = excluded.text, state = 'walking', finished_at = NULL, "
+		    "text = excluded.text, notes = excluded.notes, state = 'walking', finished_at = NULL, "
 		    "started_at = strftime('%Y-%m-%dT%H:%M:%fZ', 'now')",
-		    "tttt", investigation->name, investigation->question, investigation->file, investigation->text) < 0)
+		    "ttttt", investigation->name, investigation->question, investigation->file, investigation->text,
+		    investigation->notes) < 0)
 		return -1;
 	if (sql_number(store->sql, id, 0, error, "SELECT id FROM investigation WHERE name = ?", "t", investigation->name) < 0)
 		return -1;

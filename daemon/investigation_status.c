@@ -1,0 +1,47 @@
+/* The status line on a terminal: cells done and left, what each worker does, time left. */
+#include "investigation_internal.h"
+
+#include "log.h"
+#include "os.h"
+
+static void add_duration(struct str *line, long long seconds)
+{
+	if (seconds >= 3600)
+		str_append_format(line, "%lld h %lld min", seconds / 3600, seconds / 60 % 60);
+	else if (seconds >= 60)
+		str_append_format(line, "%lld min", (seconds + 30) / 60);
+	else
+		str_append_format(line, "%lld s", seconds);
+}
+
+static void add_walker(const struct investigation *investigation, const struct walker *walker, struct str *line)
+{
+	if (!walker->busy)
+		return;
+	str_append_format(line, " | %zu:", walker->slot + 1);
+	for (size_t i = 0; i < investigation->axes.count; i++) {
+		const struct axis *axis = &investigation->axes.items[i];
+		str_append_format(line, " %s", axis->values[plan_position(&investigation->plan, walker->cell, i)].label);
+	}
+	str_append_format(line, " (%s %lld s)", walker->phase != NULL ? walker->phase : "waiting",
+			  (os_monotonic_ms() - walker->started_ms) / 1000);
+}
+
+void investigation_show_status(struct investigation *investigation)
+{
+	struct plan_counts counts = plan_count(&investigation->plan);
+	size_t left = counts.open + counts.running;
+	cleanup_str struct str line = {0};
+	str_append_format(&line, "%zu/%zu cells, %zu bad", counts.cells - left, counts.cells, counts.bad);
+	if (investigation->decided_now >= 3 && left > 0) {
+		long long elapsed = os_monotonic_ms() - investigation->walk_started_ms;
+		str_append(&line, ", about ");
+		add_duration(&line, elapsed * (long long)left / (long long)investigation->decided_now / 1000);
+		str_append(&line, " left");
+	} else if (left == 0) {
+		str_append(&line, ", confirming");
+	}
+	for (size_t i = 0; i < investigation->walker_count; i++)
+		add_walker(investigation, &investigation->walkers[i], &line);
+	log_status(str_text(&line));
+}
