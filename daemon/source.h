@@ -1,8 +1,8 @@
 /*
  * Sources: bare mirrors of git repositories in the state folder, and what can be read from them.
  *
- * The only room that knows libgit2 (git2.h is included by source.c alone); the git program is never run.  Every function may
- * block, so the service calls them from libuv's pool.  A `struct source` is used by one thread at a time.
+ * The only room that knows libgit2 (git2.h is included by source_internal.h alone); the git program is never run.  Every
+ * function may block, so the service calls them from libuv's pool.  A `struct source` is used by one thread at a time.
  * Nothing of a repository is ever executed: no hooks, no filters, no submodules are followed.
  */
 #ifndef BISECTD_DAEMON_SOURCE_H
