@@ -14,6 +14,7 @@
 #include "error.h"
 #include "str.h"
 
+/* Once, before any thread.  SIGPIPE is ignored from then on, where it had its default: libcurl's TLS would raise it. */
 int webhook_library_start(struct error *error);
 void webhook_library_stop(void);
 
@@ -23,6 +24,7 @@ void webhook_library_stop(void);
  *    "title": one line, "text": several lines of plain text, "markdown": the same as GitHub-flavoured Markdown,
  *    "final": bool, ... (further members by event) }
  * WEBHOOK_SLACK: {"text": title + text} in Slack's mrkdwn, with &, < and > escaped.  WEBHOOK_GITHUB_ISSUE_COMMENT: {"body": markdown}.
+ * The last two are cut where the receiver's limit is, with a line that says so.
  */
 char *webhook_body(enum webhook_format format, const json_t *finding);
 
@@ -33,15 +35,24 @@ struct webhook_request {
 	const char *body;
 	const char *secret;	     /* HMAC-SHA256 key for X-Bisectd-Signature-256, or NULL: no such header */
 	const char *token;	     /* Authorization: Bearer, or NULL */
-	long long timeout_ms;	     /* for the whole exchange */
+	long long timeout_ms;	     /* for the whole exchange, redirects included; 0 or less: 30 s */
 };
 
 struct webhook_response {
 	bool delivered;		  /* a 2xx came back */
-	bool permanent;		  /* trying again cannot help (4xx other than 408, 425, 429; a redirect to another host) */
+	/*
+	 * Trying again cannot help: 4xx other than 408, 425, 429 and a 403 that says when to come back (GitHub's rate limits); a
+	 * redirect that is refused (but not one too many); a URL or a header value that cannot be sent.
+	 */
+	bool permanent;
 	long status;		  /* HTTP status, 0 where none came */
-	long long retry_after_ms; /* from Retry-After (seconds or HTTP date, RFC 9110 10.2.3), capped at one day; -1: none */
-	char *reason;		  /* one sentence for a person, NULL when delivered; holds no secret and no control characters */
+	/* From Retry-After (seconds or HTTP date, RFC 9110 10.2.3), else from a used-up X-RateLimit; capped at one day; -1: none. */
+	long long retry_after_ms;
+	/*
+	 * One sentence for a person, NULL when delivered; no control characters, no secret, and of the URL only its scheme, host and
+	 * port, because the path of a chat system's webhook is itself the permission to post.
+	 */
+	char *reason;
 };
 
 void webhook_response_clear(struct webhook_response *response);
@@ -49,8 +60,10 @@ void webhook_response_clear(struct webhook_response *response);
 /*
  * One attempt.  Redirects (307, 308 with the same method and body; 301, 302, 303 are refused) are followed at most three times and
  * only within the same scheme, host and port; a redirect elsewhere is refused, so that neither body nor token leaves for another
- * host.  TLS certificates are verified.  Only http and https.  At most 64 KiB of the response are read.  Never fails otherwise:
- * all trouble is described by `response`.  `ca_file`: a PEM file of authorities to trust, NULL for the system's.
+ * host.  TLS certificates are verified.  Only http and https.  At most 64 KiB of each response, its header included, are looked
+ * at; once the header is whole its status counts, whatever becomes of the body.  Never fails otherwise: all trouble is described
+ * by `response`, which this overwrites.  `ca_file`: a PEM file of the only authorities to trust, NULL for the system's.  A proxy
+ * is taken from the environment (http_proxy, https_proxy, no_proxy), as the curl program does.
  */
 void webhook_send(const struct webhook_request *request, const char *ca_file, struct webhook_response *response);
 
