@@ -118,6 +118,8 @@ CREATE TABLE finding (
 	kind TEXT NOT NULL CHECK (kind IN ('first-bad', 'boundary', 'verdict')),
 	key TEXT NOT NULL,
 	title TEXT NOT NULL,
+	text TEXT NOT NULL,            -- the same, at length, for a person
+	verdict TEXT CHECK (verdict IN ('crate', 'toolchain', 'reproducer', 'inconclusive')), -- of kind "verdict" only
 	body TEXT NOT NULL,            -- the generic webhook payload, JSON
 	created_at TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ', 'now')),
 	UNIQUE (investigation_id, key)
@@ -268,9 +270,9 @@ ORDER BY b.investigation, b.axis_position, b.from_position;
 -- The latest verdict of each investigation that has one.
 CREATE VIEW verdicts AS
 SELECT i.name AS investigation,
-	json_extract(f.body, '$.verdict') AS verdict,
+	f.verdict AS verdict,
 	f.title AS title,
-	json_extract(f.body, '$.text') AS text,
+	f.text AS text,
 	f.created_at AS created_at
 FROM finding f
 JOIN investigation i ON i.id = f.investigation_id

@@ -24,6 +24,8 @@ static int add(struct investigation *investigation, json_t *finding, const char 
 	struct store_finding row = {.kind = kind,
 				    .key = key,
 				    .title = json_string_value(json_object_get(finding, "title")),
+				    .text = json_string_value(json_object_get(finding, "text")),
+				    .verdict = json_string_value(json_object_get(finding, "verdict")),
 				    .body = body,
 				    .webhooks = webhooks};
 	for (size_t i = 0; i < config->webhook_count; i++)

@@ -220,6 +220,7 @@ static void take_output(struct loop_child *child, const char *bytes, size_t leng
 		const char *newline = memchr(bytes, '\n', length);
 		size_t part = newline != NULL ? (size_t)(newline - bytes) : length;
 		if (!child->line_overflows && child->line.length + part > child->setup.line_limit) {
+			str_append_bytes(&child->line, bytes, child->setup.line_limit - child->line.length);
 			child->line_overflows = true;
 			give_line(child);
 		}

@@ -11,7 +11,7 @@
 #include "fs.h"
 #include "log.h"
 
-enum { STOP_GRACE_MS = 5000, LOG_LIMIT = 64 << 20 /* bytes; the worker keeps each command's output far below */ };
+enum { STOP_GRACE_MS = 5000, BABBLE_GRACE_MS = 1000 /* for one that does not keep to the protocol */, LOG_LIMIT = 64 << 20 /* bytes; the worker keeps each command's output far below */ };
 
 struct slot {
 	struct pool *pool;
@@ -106,12 +106,12 @@ static void take_event(struct slot *slot, const json_t *event)
 	const char *kind = json_string_value(json_object_get(event, "event"));
 	const char *phase = json_string_value(json_object_get(event, "phase"));
 	if (kind == NULL) {
-		end_worker(slot, "the worker printed JSON that is no event", STOP_GRACE_MS);
+		end_worker(slot, "the worker printed JSON that is no event", BABBLE_GRACE_MS);
 	} else if (strcmp(kind, "result") == 0) {
 		result_clear(&slot->result);
 		slot->has_result = result_decode(&slot->result, event, &error) == 0;
 		if (!slot->has_result)
-			end_worker(slot, error_text(&error), STOP_GRACE_MS);
+			end_worker(slot, error_text(&error), BABBLE_GRACE_MS);
 	} else if (strcmp(kind, "phase") == 0 && phase != NULL && slot->task.on_phase != NULL) {
 		slot->task.on_phase(slot->task.context, slot->index, phase);
 	}
@@ -125,9 +125,9 @@ static void on_line(void *context, const char *line, size_t length)
 		return;
 	json_t *event = json_loadb(line, length, JSON_REJECT_DUPLICATES, &trouble);
 	if (event == NULL && length >= PROTOCOL_LINE_LIMIT)
-		end_worker(slot, "the worker flooded its output", STOP_GRACE_MS);
+		end_worker(slot, "the worker flooded its output", BABBLE_GRACE_MS);
 	else if (event == NULL)
-		end_worker(slot, "the worker printed something that is no JSON event", STOP_GRACE_MS);
+		end_worker(slot, "the worker printed something that is no JSON event", BABBLE_GRACE_MS);
 	else
 		take_event(slot, event);
 	json_decref(event);

@@ -96,7 +96,9 @@ struct store_finding {
 	const char *kind; /* "first-bad", "boundary", "verdict" */
 	const char *key;  /* names what was found: written once an investigation */
 	const char *title;
-	const char *body; /* JSON */
+	const char *text;
+	const char *verdict; /* or NULL */
+	const char *body;    /* JSON */
 	const struct store_webhook *webhooks; /* who is to be told */
 	size_t webhook_count;
 };

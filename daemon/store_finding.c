@@ -40,9 +40,10 @@ int store_add_finding(struct store *store, long long investigation_id, const str
 	if (sql_begin(store->sql, error) < 0)
 		return -1;
 	if (sql_run(store->sql, error,
-		    "INSERT INTO finding (investigation_id, kind, key, title, body) VALUES (?, ?, ?, ?, ?) "
+		    "INSERT INTO finding (investigation_id, kind, key, title, text, verdict, body) VALUES (?, ?, ?, ?, ?, ?, ?) "
 		    "ON CONFLICT (investigation_id, key) DO NOTHING",
-		    "itttt", investigation_id, finding->kind, finding->key, finding->title, finding->body) < 0)
+		    "itttttt", investigation_id, finding->kind, finding->key, finding->title, finding->text, finding->verdict,
+		    finding->body) < 0)
 		goto failed;
 	*added = sql_changes(store->sql) > 0;
 	if (*added && add_deliveries(store, investigation_id, sql_last_id(store->sql), finding, error) < 0)
