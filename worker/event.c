@@ -1,6 +1,6 @@
 /*
- * What a worker says on standard output: one JSON object a line, see common/job.h.  A reader that went away means that nobody
- * wants the answer: the worker then ends, and with it everything that it started (see inside.c).
+ * What a worker says on standard output: one JSON object a line, see common/job.h.  A reader that went away means that
+ * nobody wants the answer: the worker then ends, and with it everything that it started (see inside.c).
  */
 #include <errno.h>
 #include <stdio.h>

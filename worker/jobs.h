@@ -1,8 +1,8 @@
 /*
  * The kinds of job (common/job.h), one function each, and what they say while they work.
  *
- * A job function fills in the result and nothing else: trouble of its own is OUTCOME_ERROR with a reason.  It may use standard
- * error (the attempt's log); standard output belongs to the events below.
+ * A job function fills in the result and nothing else: trouble of its own is OUTCOME_ERROR with a reason.  It may use
+ * standard error (the attempt's log); standard output belongs to the events below.
  */
 #ifndef BISECTD_WORKER_JOBS_H
 #define BISECTD_WORKER_JOBS_H

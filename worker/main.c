@@ -1,8 +1,9 @@
 /*
  * bisect-worker: does one job and exits; decides nothing.
  *
- * Reads the job (one line) from standard input, which then stays open: its end means that whoever asked is gone, and the worker
- * stops at once, with everything that it started.  A thread watches for that, so that it holds in every phase.
+ * Reads the job (one line) from standard input, which then stays open: its end means that whoever asked is gone, and
+ * the worker stops at once, with everything that it started.  A thread watches for that, so that it holds in every
+ * phase.
  */
 #include <errno.h>
 #include <poll.h>
@@ -35,9 +36,10 @@ static const struct {
 	{"cell", cell_job},
 };
 
-static const char usage[] = "usage: bisect-worker            do the job that standard input names (bisectd starts it so)\n"
-			    "       bisect-worker --version\n"
-			    "       bisect-worker --help\n";
+static const char usage[] =
+	"usage: bisect-worker            do the job that standard input names (bisectd starts it so)\n"
+	"       bisect-worker --version\n"
+	"       bisect-worker --help\n";
 
 /* Up to the newline.  What comes behind it is not looked at. */
 static int read_line(struct str *line, struct error *error)
