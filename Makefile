@@ -83,7 +83,7 @@ unit-programs: $(UNIT_PROGRAMS)
 
 # What is missing is installed; what is there is left alone.  Without apt-get the list is only printed.
 DEBIAN_PACKAGES := build-essential pkg-config ca-certificates libgit2-dev libsqlite3-dev libcurl4-openssl-dev libjansson-dev \
-	libuv1-dev libyaml-dev nettle-dev bubblewrap sqlite3 libcmocka-dev python3 python3-pytest python3-pytest-xdist openssl
+	libuv1-dev libyaml-dev nettle-dev bubblewrap sqlite3 libcmocka-dev git python3 python3-pytest python3-pytest-xdist openssl
 
 deps:
 	@contrib/deps $(DEBIAN_PACKAGES)
