@@ -46,6 +46,7 @@ objects = $(patsubst %.c,$(BUILD)/%.o,$(1))
 COMMON_OBJECTS := $(call objects,$(COMMON_SOURCES))
 DAEMON_OBJECTS := $(call objects,$(DAEMON_SOURCES)) $(BUILD)/schema.o
 WORKER_OBJECTS := $(call objects,$(WORKER_SOURCES))
+UNIT_HELPERS := $(call objects,$(filter-out $(UNIT_SOURCES),$(wildcard tests/unit/*.c)))
 UNIT_PROGRAMS := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(UNIT_SOURCES))
 
 all: $(BUILD)/bisectd $(BUILD)/bisect-worker
@@ -69,10 +70,10 @@ $(BUILD)/schema.c: schema.sql
 $(BUILD)/schema.o: $(BUILD)/schema.c
 	$(CC) $(BASE_FLAGS) $(CFLAGS) $(CPPFLAGS) -c -o $@ $<
 
-# A unit test links every object of the daemon and the worker but the two main files.
+# A unit test links every object of the daemon and the worker but the two main files, and the tests' helpers.
 UNIT_OBJECTS := $(filter-out $(BUILD)/daemon/main.o $(BUILD)/worker/main.o,$(DAEMON_OBJECTS) $(WORKER_OBJECTS) $(COMMON_OBJECTS))
 
-$(BUILD)/tests/test_%: $(BUILD)/tests/unit/test_%.o $(UNIT_OBJECTS)
+$(BUILD)/tests/test_%: $(BUILD)/tests/unit/test_%.o $(UNIT_HELPERS) $(UNIT_OBJECTS)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(HARDENING) $(LDFLAGS) -o $@ $^ $(DAEMON_LIBS) $(COMMON_LIBS) $(TEST_LIBS)
 
