@@ -423,8 +423,7 @@ static void test_shallow_upstream_is_refused_clearly(void **state)
 	assert_contains(error_text(&f->error), "is a shallow clone");
 }
 
-/* A server that asks everybody for a password; returns the port.  It counts its requests in shared memory no test
- * needs: a client that asked for ever would hang the test, and after `limit` requests it stops answering. */
+/* A server that asks everybody for a password and ends after `limit` requests. */
 static pid_t start_refusing_server(int *port, int limit)
 {
 	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
