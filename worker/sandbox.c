@@ -173,24 +173,28 @@ static void add_mount_words(struct strlist *words, const struct mount *mount)
 	}
 }
 
+static bool has_mount_below(const struct mounts *mounts, const char *folder)
+{
+	for (size_t i = 0; i < mounts->count; i++)
+		if (is_below(mounts->items[i].path, folder))
+			return true;
+	return false;
+}
+
 /* /tmp is the workspace's, so that it is on disk; but where the job's own folders are below /tmp they need an empty
  * one. */
-static void add_temporary_words(struct strlist *words, const struct sandbox_view *view)
+static void add_temporary_words(struct strlist *words, const struct sandbox_view *view, const struct mounts *mounts)
 {
-	bool below = false;
-	for (size_t i = 0; i < view->read_write.count; i++)
-		below = below || is_below(view->read_write.items[i], "/tmp");
-	for (size_t i = 0; i < view->read_only.count; i++)
-		below = below || is_below(view->read_only.items[i], "/tmp");
 	cleanup_free char *temporary = path_join(view->workspace, "tmp");
-	if (below) {
+	if (has_mount_below(mounts, "/tmp")) {
 		add_words(words, "--perms", "1777", NULL);
 		add_words(words, "--tmpfs", "/tmp", NULL);
 	} else {
 		add_words(words, "--bind", temporary, "/tmp");
 	}
 	add_words(words, "--dir", "/var", NULL);
-	add_words(words, "--symlink", "/tmp", "/var/tmp");
+	if (!has_mount_below(mounts, "/var/tmp"))
+		add_words(words, "--symlink", "/tmp", "/var/tmp");
 }
 
 static void add_bubblewrap_words(struct strlist *words, const struct sandbox_view *view)
@@ -209,7 +213,7 @@ static void add_bubblewrap_words(struct strlist *words, const struct sandbox_vie
 	}
 	__attribute__((cleanup(mounts_clear))) struct mounts mounts = {0};
 	list_mounts(view, &mounts);
-	add_temporary_words(words, view);
+	add_temporary_words(words, view, &mounts);
 	for (size_t i = 0; i < mounts.count; i++) {
 		add_parent_words(words, &mounts, mounts.items[i].path);
 		add_mount_words(words, &mounts.items[i]);
