@@ -245,18 +245,18 @@ def test_a_flood_of_output_is_bounded(lane):
 
 
 def test_output_is_kept_at_both_ends(lane):
-    answer = lane.shell("seq 1 100000; echo the last line; exit 1", output_bytes=8192)
+    answer = lane.shell("seq 1 100000; echo the last line; exit 1", output_bytes=16384)
     assert answer.outcome == "fail"
     assert "\n1\n2\n3\n" in answer.log
     assert "99999\n100000\nthe last line\n" in answer.log
     assert "bytes left out ...]\n" in answer.log
-    assert len(answer.log) < 8192 + 16384 + 2000
+    assert len(answer.log) < 16384 + 16384 + 2000
     whole = 588895 + len("the last line\n")
-    assert f"[... {whole - 8192 - 16384} bytes left out ...]" in answer.log
+    assert f"[... {whole - 16384 - 16384} bytes left out ...]" in answer.log
 
 
 def test_the_expected_output_may_be_in_the_tail(lane):
-    assert lane.shell("seq 1 100000", output_bytes=8192, expect_output="^100000$").outcome == "pass"
+    assert lane.shell("seq 1 100000", output_bytes=16384, expect_output="^100000$").outcome == "pass"
 
 
 def test_file_size_is_limited(lane):
