@@ -193,10 +193,23 @@ struct os_usage os_descendants_usage(void)
 	return usage;
 }
 
+/* Reaps all that ended.  A subreaper without children has no descendants: nobody else could have adopted them. */
+static bool has_no_descendants(void)
+{
+	int subreaper = 0;
+	pid_t id;
+	do
+		id = waitpid(-1, NULL, WNOHANG);
+	while (id > 0);
+	return id < 0 && errno == ECHILD && prctl(PR_GET_CHILD_SUBREAPER, &subreaper, 0, 0, 0) == 0 && subreaper != 0;
+}
+
 size_t os_kill_descendants(unsigned tries)
 {
 	size_t left = 0;
 	for (unsigned round = 0; round < tries; round++) {
+		if (has_no_descendants())
+			return 0;
 		__attribute__((cleanup(process_list_clear))) struct process_list list = {0};
 		read_processes(&list);
 		mark_descendants(&list);
@@ -207,11 +220,9 @@ size_t os_kill_descendants(unsigned tries)
 			kill(list.items[i].id, SIGKILL);
 			left++;
 		}
-		while (waitpid(-1, NULL, WNOHANG) > 0)
-			continue;
 		if (left == 0)
 			return 0;
-		nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 	}
 	return left;
 }

@@ -62,6 +62,9 @@ static int read_line(struct str *line, struct error *error)
 	}
 }
 
+/* Held by whoever decides how this process ends: with a result, or without because nobody waits for one. */
+static pthread_mutex_t ending = PTHREAD_MUTEX_INITIALIZER;
+
 /* Ends the process when standard input ends. */
 static void *watch_input(void *unused)
 {
@@ -75,6 +78,7 @@ static void *watch_input(void *unused)
 			poll(&(struct pollfd){.fd = STDIN_FILENO, .events = POLLIN}, 1, -1);
 			continue;
 		}
+		pthread_mutex_lock(&ending);
 		os_kill_descendants(KILL_TRIES);
 		_exit(EXIT_STOPPED);
 	}
@@ -113,6 +117,7 @@ static int work(void)
 		result_set(&result, OUTCOME_ERROR, "%s", error_text(&error));
 	else
 		do_job(&job, &result);
+	pthread_mutex_lock(&ending);
 	event_result(&result);
 	return EXIT_ANSWERED;
 }

@@ -34,8 +34,22 @@ struct mounts {
 };
 
 /* The system's own folders.  What is not here and not named by the job does not exist inside. */
-static const char *const system_folders[] = {"/bin",    "/etc",       "/gnu/store", "/lib",  "/lib32", "/lib64",
-					     "/libx32", "/nix/store", "/opt",       "/sbin", "/sys",   "/usr"};
+static const char *const system_folders[] = {"/bin",
+					     "/etc",
+					     "/gnu/store",
+					     "/lib",
+					     "/lib32",
+					     "/lib64",
+					     "/libx32",
+					     "/nix/store",
+					     "/opt",
+					     "/sbin",
+					     "/sys/devices/system/cpu",
+					     "/usr"};
+
+/* Where programs read how much of the machine is theirs.  Of version 1 there are a dozen mounts, which is slow. */
+#define CONTROL_GROUPS "/sys/fs/cgroup"
+#define CONTROL_GROUPS_VERSION_2 CONTROL_GROUPS "/cgroup.controllers"
 
 /* Secrets within them that a daemon's own user might be able to read. */
 static const char *const secret_folders[] = {"/etc/bisectd", "/etc/ssh", "/etc/ssl/private"};
@@ -100,6 +114,8 @@ static void list_mounts(const struct sandbox_view *view, struct mounts *mounts)
 	for (size_t i = 0; i < COUNT(system_folders); i++)
 		if (stat(system_folders[i], &status) == 0)
 			add_mount(mounts, system_folders[i], MOUNT_READ_ONLY);
+	if (path_exists(CONTROL_GROUPS_VERSION_2))
+		add_mount(mounts, CONTROL_GROUPS, MOUNT_READ_ONLY);
 	for (size_t i = 0; i < view->read_only.count; i++)
 		if (stat(view->read_only.items[i], &status) == 0)
 			add_mount(mounts, view->read_only.items[i], MOUNT_READ_ONLY);
@@ -173,24 +189,28 @@ static void add_mount_words(struct strlist *words, const struct mount *mount)
 	}
 }
 
+static bool has_mount_below(const struct mounts *mounts, const char *folder)
+{
+	for (size_t i = 0; i < mounts->count; i++)
+		if (is_below(mounts->items[i].path, folder))
+			return true;
+	return false;
+}
+
 /* /tmp is the workspace's, so that it is on disk; but where the job's own folders are below /tmp they need an empty
  * one. */
-static void add_temporary_words(struct strlist *words, const struct sandbox_view *view)
+static void add_temporary_words(struct strlist *words, const struct sandbox_view *view, const struct mounts *mounts)
 {
-	bool below = false;
-	for (size_t i = 0; i < view->read_write.count; i++)
-		below = below || is_below(view->read_write.items[i], "/tmp");
-	for (size_t i = 0; i < view->read_only.count; i++)
-		below = below || is_below(view->read_only.items[i], "/tmp");
 	cleanup_free char *temporary = path_join(view->workspace, "tmp");
-	if (below) {
+	if (has_mount_below(mounts, "/tmp")) {
 		add_words(words, "--perms", "1777", NULL);
 		add_words(words, "--tmpfs", "/tmp", NULL);
 	} else {
 		add_words(words, "--bind", temporary, "/tmp");
 	}
 	add_words(words, "--dir", "/var", NULL);
-	add_words(words, "--symlink", "/tmp", "/var/tmp");
+	if (!has_mount_below(mounts, "/var/tmp"))
+		add_words(words, "--symlink", "/tmp", "/var/tmp");
 }
 
 static void add_bubblewrap_words(struct strlist *words, const struct sandbox_view *view)
@@ -209,7 +229,7 @@ static void add_bubblewrap_words(struct strlist *words, const struct sandbox_vie
 	}
 	__attribute__((cleanup(mounts_clear))) struct mounts mounts = {0};
 	list_mounts(view, &mounts);
-	add_temporary_words(words, view);
+	add_temporary_words(words, view, &mounts);
 	for (size_t i = 0; i < mounts.count; i++) {
 		add_parent_words(words, &mounts, mounts.items[i].path);
 		add_mount_words(words, &mounts.items[i]);
