@@ -184,6 +184,14 @@ static int wait_until(pid_t id, long long deadline, int *status)
 	}
 }
 
+/* What answers to this process has nothing to do once it is gone. */
+static int die_with_parent(void *unused)
+{
+	(void)unused;
+	os_die_with_parent();
+	return 0;
+}
+
 int child_capture(const struct strlist *command, const struct strmap *environment, const char *folder,
 		  long long timeout_ms, size_t limit, struct child_output *output, struct error *error)
 {
@@ -203,7 +211,8 @@ int child_capture(const struct strlist *command, const struct strmap *environmen
 				    .input = -1,
 				    .output = output_write,
 				    .errors = errors_write,
-				    .extra = -1};
+				    .extra = -1,
+				    .before_exec = die_with_parent};
 	pid_t id = child_start(&setup, error);
 	if (id < 0)
 		return -1;

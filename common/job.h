@@ -34,10 +34,14 @@ enum { JOB_DEFAULT_BUILD_MS = 600000, JOB_DEFAULT_RUN_MS = 60000 };
  * "root", "rustc", "cargo" (null where it has none), "program" (the compiler itself: rustc, or PROGRAM), "path" (what
  * goes first on PATH; left out with "skip"), "read_only": [folders that the sandbox must show], "skip": reason or
  * null}.  Labels are unique among those that can be used.  "auto" gives each identity once, in the order of versions; a
- * named one is not repeated by it. "releases"    `cargo`, `crate`, `names` (releases asked for).  Result data: an array
+ * named one is not repeated by it.
+ *
+ * "releases"    `cargo`, `crate`, `names` (releases asked for).  Result data: an array
  * of {"name", "identity": registry checksum or null, "yanked", "skip": reason or null, "error": reason or null}. "skip"
  * is cargo's answer (no such release), "error" is no answer (registry away): it may be asked again.  At most one of
- * "identity", "skip" and "error" is not null. "prepare"     Resolve, fetch, vendor and edit what a combination of crate
+ * "identity", "skip" and "error" is not null.
+ *
+ * "prepare"     Resolve, fetch, vendor and edit what a combination of crate
  * values needs, into the folder `prepared` (made whole or not at all; a repetition of the same job answers at once).
  * Reads `reproducer`, `cargo` (the newest at hand), `vendor`, `edited`, `crates`, `overrides`, `lock`, and `checkouts`:
  * those that an override edits are copied, edited, to <prepared>/checkouts/<name>.  For a reproducer with a Cargo.toml
@@ -47,7 +51,9 @@ enum { JOB_DEFAULT_BUILD_MS = 600000, JOB_DEFAULT_RUN_MS = 60000 };
  * crates into folders, so that it keeps their checksums: this is what belongs into `lock` of a repetition; "edits":
  * [{"override", "crate", "version", "file", "matches"}], "vendored": number of crates, "changed": [texts: what differs
  * from the shipped Cargo.lock besides the crates asked for], "read_only": [folders that a build needs to see besides
- * `prepared`]}. "cell"        Build and run one cell.  Reads everything else.
+ * `prepared`]}.
+ *
+ * "cell"        Build and run one cell.  Reads everything else.
  */
 struct job {
 	char *kind;

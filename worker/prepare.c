@@ -555,20 +555,37 @@ static json_t *list_to_json(const struct strlist *list)
 	return array;
 }
 
-/* `lock_text` is the lock before overrides. */
-static int answer(struct preparation *preparation, const char *lock_text, struct error *error)
+/*
+ * What differs from the shipped lock, besides what was asked for and what a checkout brings along.  `resolved` is the
+ * lock before overrides: they change no version.
+ */
+static int list_changes(const struct preparation *preparation, const char *resolved, json_t **changes,
+			struct error *error)
 {
 	cleanup_lock struct lock before = {0};
-	json_t *changed = NULL;
-	if (preparation->shipped != NULL && lock_text != NULL) {
-		if (lock_parse(&before, preparation->shipped, error) < 0)
-			return -1;
-		changed = lock_changes(&before, &preparation->lock, &preparation->asked);
-	}
+	cleanup_lock struct lock after = {0};
+	cleanup_strlist struct strlist expected = {0};
+	if (lock_parse(&before, preparation->shipped, error) < 0 || lock_parse(&after, resolved, error) < 0)
+		return -1;
+	strlist_add_all(&expected, &preparation->asked);
+	for (size_t i = 0; i < after.count; i++)
+		if (after.packages[i].source == NULL)
+			strlist_add(&expected, after.packages[i].name);
+	*changes = lock_changes(&before, &after, &expected);
+	return 0;
+}
+
+/* `resolved` is NULL where the reproducer is no crate. */
+static int answer(struct preparation *preparation, const char *resolved, struct error *error)
+{
+	json_t *changes = NULL;
+	if (preparation->shipped != NULL && resolved != NULL &&
+	    list_changes(preparation, resolved, &changes, error) < 0)
+		return -1;
 	preparation->data =
-		json_pack("{s:s?, s:O, s:I, s:o, s:o}", "lock", lock_text, "edits", preparation->edits, "vendored",
+		json_pack("{s:s?, s:O, s:I, s:o, s:o}", "lock", resolved, "edits", preparation->edits, "vendored",
 			  (json_int_t)count_vendored(&preparation->lock), "changed",
-			  changed != NULL ? changed : json_array(), "read_only", list_to_json(&preparation->needed));
+			  changes != NULL ? changes : json_array(), "read_only", list_to_json(&preparation->needed));
 	return preparation->data != NULL ? 0 : error_set(error, "the answer is no JSON");
 }
 

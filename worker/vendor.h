@@ -3,8 +3,7 @@
  *
  *   <vendor>/crates/NAME-VERSION/       as `cargo vendor` makes them, shared by all preparations, never changed
  *   <vendor>/cargo-1.NN/NAME-VERSION    links to them: the folder that cargo is pointed at (a "directory source")
- *   <vendor>/lock-HASH/NAME-VERSION/    the same for one lock only, where it takes crates from git or from another
- * registry
+ *   <vendor>/lock-HASH/crates/...       the same for one lock only, where it takes crates from git or another registry
  *
  * Why not one folder: cargo parses every manifest of a directory source, needed or not, so one crate of edition 2024
  * would break every build of a cargo before 1.85.  Why not one folder a preparation: cargo's fingerprints hold the path
