@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "fs.h"
@@ -168,8 +169,31 @@ static int gather(int output_fd, int errors_fd, long long deadline, size_t limit
 	return 0;
 }
 
-int child_capture(const struct strlist *command, const struct strmap *environment, const char *folder, long long timeout_ms,
-		  size_t limit, struct child_output *output, struct error *error)
+/* A program may close its streams and go on: -1 when the time is up before it ends; after that, every 2 ms. */
+static int wait_until(pid_t id, long long deadline, int *status)
+{
+	for (;;) {
+		pid_t ended = waitpid(id, status, WNOHANG);
+		if (ended == id || (ended < 0 && errno != EINTR))
+			return 0;
+		if (os_monotonic_ms() >= deadline) {
+			nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+			return -1;
+		}
+		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	}
+}
+
+/* What answers to this process has nothing to do once it is gone. */
+static int die_with_parent(void *unused)
+{
+	(void)unused;
+	os_die_with_parent();
+	return 0;
+}
+
+int child_capture(const struct strlist *command, const struct strmap *environment, const char *folder,
+		  long long timeout_ms, size_t limit, struct child_output *output, struct error *error)
 {
 	int output_ends[2];
 	int errors_ends[2];
@@ -187,18 +211,22 @@ int child_capture(const struct strlist *command, const struct strmap *environmen
 				    .input = -1,
 				    .output = output_write,
 				    .errors = errors_write,
-				    .extra = -1};
+				    .extra = -1,
+				    .before_exec = die_with_parent};
 	pid_t id = child_start(&setup, error);
 	if (id < 0)
 		return -1;
 	fd_close(&output_write);
 	fd_close(&errors_write);
-	if (gather(output_read, errors_read, os_monotonic_ms() + timeout_ms, limit, output) < 0) {
+	long long deadline = os_monotonic_ms() + timeout_ms;
+	if (gather(output_read, errors_read, deadline, limit, output) < 0) {
 		output->timed_out = true;
 		kill(-id, SIGKILL);
 	}
-	while (waitpid(id, &output->status, 0) < 0 && errno == EINTR)
-		continue;
+	while (wait_until(id, deadline, &output->status) < 0) {
+		output->timed_out = true;
+		kill(-id, SIGKILL);
+	}
 	if (output->timed_out)
 		return error_set(error, "%s did not end within %lld s", command->items[0], timeout_ms / 1000);
 	return 0;

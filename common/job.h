@@ -27,17 +27,32 @@ enum { JOB_DEFAULT_BUILD_MS = 600000, JOB_DEFAULT_RUN_MS = 60000 };
 /*
  * Kinds of job and what they read and answer:
  *
- * "toolchains"  `names` (as written in the investigation: "auto", a rustup name, a folder, a command), `search` (folders whose
- *               children are toolchain folders, for auto).  Result data: an array, one object for every toolchain found or
- *               asked for: {"name", "label", "identity", "root", "rustc", "cargo", "path" (what goes first on PATH),
- *               "read_only": [folders that the sandbox must show], "skip": reason or null}.
- * "releases"    `cargo`, `crate`, `names` (releases asked for).  Result data: an array of
- *               {"name", "identity": registry checksum or null, "skip": reason or null}.
- * "prepare"     Resolve, fetch, vendor and edit what a combination of crate values needs, into the folder `prepared`
- *               (made whole or not at all).  `checkouts` that an override edits are copied there, edited, as
- *               <prepared>/checkouts/<name>.  Reads `reproducer`, `cargo` (the newest at hand), `vendor`, `edited`, `crates`,
- *               `overrides`, `lock`.  Result data: {"lock": text of Cargo.lock or null, "edits": [{"crate", "version", "file",
- *               "matches"}], "vendored": number of crates}.
+ * "toolchains"  `names` (as written in the investigation: "auto", a rustup name, a folder with bin/rustc, or
+ * "command:PROGRAM" for any other compiler), `search` (folders whose children are toolchain folders, for auto),
+ * `edited` (where hashes of driver libraries are remembered; may be left out), `run_ms` (for each question to a
+ * compiler).  Result data: an array, one object for every toolchain found or asked for: {"name", "label", "identity",
+ * "root", "rustc", "cargo" (null where it has none), "program" (the compiler itself: rustc, or PROGRAM), "path" (what
+ * goes first on PATH; left out with "skip"), "read_only": [folders that the sandbox must show], "skip": reason or
+ * null}.  Labels are unique among those that can be used.  "auto" gives each identity once, in the order of versions; a
+ * named one is not repeated by it.
+ *
+ * "releases"    `cargo`, `crate`, `names` (releases asked for).  Result data: an array
+ * of {"name", "identity": registry checksum or null, "yanked", "skip": reason or null, "error": reason or null}. "skip"
+ * is cargo's answer (no such release), "error" is no answer (registry away): it may be asked again.  At most one of
+ * "identity", "skip" and "error" is not null.
+ *
+ * "prepare"     Resolve, fetch, vendor and edit what a combination of crate
+ * values needs, into the folder `prepared` (made whole or not at all; a repetition of the same job answers at once).
+ * Reads `reproducer`, `cargo` (the newest at hand), `vendor`, `edited`, `crates`, `overrides`, `lock`, and `checkouts`:
+ * those that an override edits are copied, edited, to <prepared>/checkouts/<name>.  For a reproducer with a Cargo.toml
+ * `prepared` holds the Cargo.lock to build with and cargo-config.toml (source replacement and patches, absolute paths).
+ * SKIP: cargo's answer is that this combination cannot be had.  ERROR: the registry or the disk, or an override that
+ * does not fit.  Result data: {"lock": text of the resolved Cargo.lock or null, as it is before overrides turn registry
+ * crates into folders, so that it keeps their checksums: this is what belongs into `lock` of a repetition; "edits":
+ * [{"override", "crate", "version", "file", "matches"}], "vendored": number of crates, "changed": [texts: what differs
+ * from the shipped Cargo.lock besides the crates asked for], "read_only": [folders that a build needs to see besides
+ * `prepared`]}.
+ *
  * "cell"        Build and run one cell.  Reads everything else.
  */
 struct job {
@@ -80,11 +95,12 @@ struct job {
 	/* prepare (and `cargo`, `crate` for releases) */
 	char *cargo;	   /* program */
 	char *crate;
-	char *vendor;	   /* folder shared by all preparations: <vendor>/<crate>-<version>/ */
-	char *edited;	   /* folder shared by all preparations: <edited>/<key>/<crate>/, keyed by content and edits */
+	char *vendor;	   /* folder shared by all preparations: worker/vendor.h */
+	char *edited;	   /* folder shared by all preparations: <edited>/<key>/<crate or source>/, keyed by content and edits */
 	char *lock;	   /* text of the Cargo.lock that this preparation must use, or NULL to resolve one */
-	json_t *crates;	   /* [{"name", "release": version} or {"name", "tree": exported checkout, "oid"}] */
-	json_t *overrides; /* [{"name", "crate": name or "checkout": name, "edits": [{"file","find","replace","min","max"}]}] */
+	json_t *crates;	   /* [{"name", "release": version} or {"name", "tree": exported checkout, "oid", "source": its name}] */
+	/* [{"name", "crate": name or "checkout": name of a source, "edits": [{"file","find","replace","min","max"}]}] */
+	json_t *overrides;
 };
 
 #define cleanup_job __attribute__((cleanup(job_clear)))

@@ -12,8 +12,17 @@ enum { TIME_LIMIT_MS = 15 * 60 * 1000, OUTPUT_LIMIT = 64 << 20, REASON_LIMIT = 4
 
 /* What would change cargo's answers from one person's shell to the next; mirrors and proxies are not among it. */
 static const char *const dropped[] = {
-	"RUSTUP_TOOLCHAIN", "RUSTC", "RUSTC_WRAPPER", "RUSTC_WORKSPACE_WRAPPER", "RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS",
-	"RUST_BACKTRACE", "CARGO_TARGET_DIR", "CARGO_BUILD_TARGET_DIR", "CARGO_BUILD_TARGET", "CARGO_LOG",
+	"RUSTUP_TOOLCHAIN",
+	"RUSTC",
+	"RUSTC_WRAPPER",
+	"RUSTC_WORKSPACE_WRAPPER",
+	"RUSTFLAGS",
+	"CARGO_ENCODED_RUSTFLAGS",
+	"RUST_BACKTRACE",
+	"CARGO_TARGET_DIR",
+	"CARGO_BUILD_TARGET_DIR",
+	"CARGO_BUILD_TARGET",
+	"CARGO_LOG",
 };
 
 static bool is_dropped(const char *name)
@@ -36,7 +45,8 @@ void cargo_open(struct cargo *cargo, const char *program, const char *target)
 		/* cargo asks the rustc beside it, not the first on PATH */
 		const char *path = strmap_get(&own, "PATH");
 		cleanup_free char *folder = path_parent(cargo->program);
-		cleanup_free char *with = text_format("%s%s%s", folder, path != NULL ? ":" : "", path != NULL ? path : "");
+		cleanup_free char *with =
+			text_format("%s%s%s", folder, path != NULL ? ":" : "", path != NULL ? path : "");
 		strmap_set(&cargo->environment, "PATH", with);
 	}
 	strmap_set(&cargo->environment, "RUSTUP_AUTO_INSTALL", "0");
@@ -57,7 +67,8 @@ void cargo_clear(struct cargo *cargo)
 
 enum cargo_trouble cargo_judge(const char *errors)
 {
-	/* Only what cargo says after it has read the registry's answer: everything else may be different in a minute. */
+	/* Only what cargo says after it has read the registry's answer: everything else may be different in a minute.
+	 */
 	static const char *const answers[] = {
 		"no matching package",
 		"failed to select a version for",
@@ -77,8 +88,9 @@ enum cargo_trouble cargo_judge(const char *errors)
 		"because --locked was passed",
 		"patch location",
 	};
-	static const char *const breakdowns[] = {"--offline", "network failure", "spurious network error",
-						 "No space left on device", "Unable to update", "failed to download"};
+	static const char *const breakdowns[] = {
+		"--offline",        "network failure",   "spurious network error", "No space left on device",
+		"Unable to update", "failed to download"};
 	for (size_t i = 0; i < sizeof breakdowns / sizeof breakdowns[0]; i++)
 		if (strstr(errors, breakdowns[i]) != NULL)
 			return CARGO_BROKEN;

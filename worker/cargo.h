@@ -1,6 +1,6 @@
 /*
- * Asking cargo: resolution, checksums, manifests, sources.  Nothing is ever built here, and cargo's own configuration (mirrors, source
- * replacement, proxies, offline) is honoured, because cargo itself is asked.  Knows nothing of jobs.
+ * Asking cargo: resolution, checksums, manifests, sources.  Nothing is ever built here, and cargo's own configuration
+ * (mirrors, source replacement, proxies, offline) is honoured, because cargo itself is asked.  Knows nothing of jobs.
  */
 #ifndef BISECTD_WORKER_CARGO_H
 #define BISECTD_WORKER_CARGO_H
@@ -27,13 +27,14 @@ struct cargo {
 
 #define cleanup_cargo __attribute__((cleanup(cargo_clear)))
 
-/* `program` NULL: the cargo on PATH.  `target` is the (never used) build folder, so that nothing is written anywhere else. */
+/* `program` NULL: the cargo on PATH.  `target` is the (never used) build folder, so that nothing is written anywhere
+ * else. */
 void cargo_open(struct cargo *cargo, const char *program, const char *target);
 void cargo_clear(struct cargo *cargo);
 
 /*
- * Run cargo in `folder` with the words of `arguments`; what it says on standard error is copied to ours.  0 when it succeeded; -1 with
- * its message in one line and `trouble` set.
+ * Run cargo in `folder` with the words of `arguments`; what it says on standard error is copied to ours.  0 when it
+ * succeeded; -1 with its message in one line and `trouble` set.
  */
 int cargo_run(struct cargo *cargo, const char *folder, const struct strlist *arguments, struct child_output *output,
 	      struct error *error);
@@ -41,7 +42,8 @@ int cargo_run(struct cargo *cargo, const char *folder, const struct strlist *arg
 int cargo_do(struct cargo *cargo, const char *folder, struct error *error, ...) __attribute__((sentinel));
 
 /* The packages that a manifest and its workspace define, without dependencies; a new reference in `metadata`. */
-int cargo_members(struct cargo *cargo, const char *folder, const char *manifest, json_t **metadata, struct error *error);
+int cargo_members(struct cargo *cargo, const char *folder, const char *manifest, json_t **metadata,
+		  struct error *error);
 
 /* Cargo's message on standard error as one line: from its first "error:" on; owned by the caller.  For tests. */
 char *cargo_reason(const char *errors);

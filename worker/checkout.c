@@ -72,7 +72,8 @@ static void add_crate(struct checkout *checkout, const json_t *package)
 		free(folder);
 		return;
 	}
-	checkout->crates = memory_grow(checkout->crates, checkout->count, &checkout->capacity, sizeof *checkout->crates);
+	checkout->crates =
+		memory_grow(checkout->crates, checkout->count, &checkout->capacity, sizeof *checkout->crates);
 	checkout->crates[checkout->count++] =
 		(struct checkout_crate){.name = text_copy(name), .version = text_copy(version), .folder = folder};
 }
@@ -88,7 +89,8 @@ static int list_members(struct checkout *checkout, struct cargo *cargo, const ch
 	strlist_add(&checkout->asked, manifest);
 	size_t index;
 	json_t *package;
-	json_array_foreach(json_object_get(metadata, "packages"), index, package) add_crate(checkout, package);
+	json_array_foreach (json_object_get(metadata, "packages"), index, package)
+		add_crate(checkout, package);
 	json_decref(metadata);
 	return 0;
 }
@@ -99,8 +101,8 @@ static bool seems_to_define(const char *manifest, const char *name)
 	cleanup_str struct str text = {0};
 	cleanup_error struct error ignored = {0};
 	cleanup_free char *quoted = text_format("\"%s\"", name);
-	return fs_read_file(manifest, MANIFEST_LIMIT, &text, &ignored) == 0 && strstr(str_text(&text), quoted) != NULL &&
-	       strstr(str_text(&text), "[package]") != NULL;
+	return fs_read_file(manifest, MANIFEST_LIMIT, &text, &ignored) == 0 &&
+	       strstr(str_text(&text), quoted) != NULL && strstr(str_text(&text), "[package]") != NULL;
 }
 
 static bool is_real_folder(const char *path)

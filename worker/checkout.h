@@ -13,12 +13,12 @@ struct checkout_crate {
 };
 
 struct checkout {
-	char *name;	/* the crate that is taken from it */
-	char *source;	/* the source that it is a checkout of, for overrides; NULL: the same as `name` */
-	char *tree;	/* real path */
+	char *name;     /* the crate that is taken from it */
+	char *source;   /* the source that it is a checkout of, for overrides; NULL: the same as `name` */
+	char *tree;     /* real path */
 	char *identity; /* the commit */
-	json_t *plan;	/* edits, see edited.h */
-	char *edited;	/* the copy that is built; NULL until it is made */
+	json_t *plan;   /* edits, see edited.h */
+	char *edited;   /* the copy that is built; NULL until it is made */
 	struct checkout_crate *crates;
 	size_t count;
 	size_t capacity;
@@ -30,8 +30,8 @@ void checkout_clear(struct checkout *checkout);
 int checkout_open(struct checkout *checkout, const char *name, const char *source, const char *tree, const char *oid,
 		  struct error *error);
 /*
- * Find a crate: among the members of the workspace at the tree's root, else by the manifests below that name it.  `found` is NULL where the
- * tree does not hold it.  -1 when cargo could not be asked or cannot read the manifest.
+ * Find a crate: among the members of the workspace at the tree's root, else by the manifests below that name it.
+ * `found` is NULL where the tree does not hold it.  -1 when cargo could not be asked or cannot read the manifest.
  */
 int checkout_find(struct checkout *checkout, struct cargo *cargo, const char *folder, const char *name,
 		  const struct checkout_crate **found, struct error *error);

@@ -30,7 +30,7 @@ static char *request_key(const struct edited_request *request)
 	return digest_finish(&digest);
 }
 
-static int apply_planned(const char *copy, const json_t *planned, json_t *report, struct error *error)
+int edited_apply(const char *copy, const json_t *planned, json_t *report, struct error *error)
 {
 	const char *below = json_string_value(json_object_get(planned, "folder"));
 	cleanup_free char *folder = below != NULL && below[0] != '\0' ? path_join(copy, below) : text_copy(copy);
@@ -39,8 +39,7 @@ static int apply_planned(const char *copy, const json_t *planned, json_t *report
 	json_t *edit;
 	int result = edits_apply(folder, json_object_get(planned, "edits"),
 				 json_string_value(json_object_get(planned, "override")), edits, error);
-	json_array_foreach(edits, index, edit)
-	{
+	json_array_foreach (edits, index, edit) {
 		json_object_set(edit, "override", json_object_get(planned, "override"));
 		json_object_set(edit, "crate", json_object_get(planned, "crate"));
 		json_object_set(edit, "version", json_object_get(planned, "version"));
@@ -72,9 +71,8 @@ static int fill(const char *folder, void *context, struct error *error)
 	int result = 0;
 	size_t index;
 	json_t *planned;
-	json_array_foreach(request->plan, index, planned)
-	{
-		result = apply_planned(copy, planned, report, error);
+	json_array_foreach (request->plan, index, planned) {
+		result = edited_apply(copy, planned, report, error);
 		if (result < 0)
 			break;
 	}

@@ -22,7 +22,10 @@ struct edited_request {
 	const json_t *plan;
 };
 
-/* `path` receives the copy's folder.  To `report` {"override", "crate", "version", "file", "matches"} is appended for each edit. */
+/* One element of a plan on a copy that is the caller's own. */
+int edited_apply(const char *copy, const json_t *planned, json_t *report, struct error *error);
+/* `path` receives the copy's folder.  To `report` {"override", "crate", "version", "file", "matches"} is appended for
+ * each edit. */
 int edited_make(const struct edited_request *request, char **path, json_t *report, struct error *error);
 
 #endif

@@ -127,7 +127,8 @@ static long long replace_all(const struct str *before, const struct edit *edit, 
 	const char *end = at + before->length;
 	size_t length = strlen(edit->find);
 	long long matches = 0;
-	for (const char *found; (found = memmem(at, (size_t)(end - at), edit->find, length)) != NULL; at = found + length) {
+	for (const char *found; (found = memmem(at, (size_t)(end - at), edit->find, length)) != NULL;
+	     at = found + length) {
 		str_append_bytes(after, at, (size_t)(found - at));
 		str_append(after, edit->replace);
 		matches++;
@@ -190,15 +191,15 @@ int edits_apply(const char *folder, const json_t *edits, const char *override, j
 {
 	size_t index;
 	json_t *object;
-	json_array_foreach(edits, index, object)
-	{
+	json_array_foreach (edits, index, object) {
 		struct edit edit;
 		long long matches = 0;
 		if (read_edit(object, &edit, error) < 0)
 			return error_wrap(error, "override %s", override);
 		if (apply_edit(folder, &edit, &matches, error) < 0)
 			return error_wrap(error, "override %s: file %s", override, edit.file);
-		json_array_append_new(report, json_pack("{s:s, s:I}", "file", edit.file, "matches", (json_int_t)matches));
+		json_array_append_new(report,
+				      json_pack("{s:s, s:I}", "file", edit.file, "matches", (json_int_t)matches));
 	}
 	return 0;
 }

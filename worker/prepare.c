@@ -1,6 +1,7 @@
 /*
- * The job "prepare": everything that the cells of one combination of crate values share.  Resolves (with as few changes to the
- * shipped Cargo.lock as cargo can do), has the sources vendored, makes the edited copies, and writes what an offline build needs:
+ * The job "prepare": everything that the cells of one combination of crate values share.  Resolves (with as few changes
+ * to the shipped Cargo.lock as cargo can do), has the sources vendored, makes the edited copies, and writes what an
+ * offline build needs:
  *
  *   <prepared>/Cargo.lock          for the workspace; complete, so that `--locked --offline` accepts it
  *   <prepared>/cargo-config.toml   source replacement and patches, with absolute paths
@@ -34,15 +35,14 @@ struct preparation {
 	char *key;
 	struct checkout *checkouts; /* one for each entry of job->crates that has a tree */
 	size_t checkout_count;
-	struct str patches;	/* TOML */
-	struct str settings;	/* TOML: which sources are replaced */
-	struct strlist asked;	/* crates whose change is the point of it all */
-	struct strlist needed;	/* folders that a build needs to see */
+	struct str patches;    /* TOML */
+	struct str settings;   /* TOML: which sources are replaced */
+	struct strlist asked;  /* crates whose change is the point of it all */
+	struct strlist needed; /* folders that a build needs to see */
 	struct lock lock;
 	char *lock_text;
-	char *shipped;	     /* the lock that the reproducer ships, or NULL */
-	json_t *edits;	     /* see job.h */
-	json_t *trees;	     /* name of a checkout -> edited copy */
+	char *shipped; /* the lock that the reproducer ships, or NULL */
+	json_t *edits; /* see job.h */
 	json_t *data;
 	enum outcome outcome; /* what a failure means */
 };
@@ -63,7 +63,6 @@ static void preparation_clear(struct preparation *preparation)
 	free(preparation->lock_text);
 	free(preparation->shipped);
 	json_decref(preparation->edits);
-	json_decref(preparation->trees);
 	json_decref(preparation->data);
 }
 
@@ -86,7 +85,8 @@ static int cargo_failed(struct preparation *preparation, struct error *error)
 
 static void add_json(struct digest *digest, const char *name, const json_t *value)
 {
-	cleanup_free char *text = value != NULL ? json_dumps(value, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY) : NULL;
+	cleanup_free char *text =
+		value != NULL ? json_dumps(value, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY) : NULL;
 	digest_add(digest, name, text);
 }
 
@@ -111,7 +111,6 @@ static int question_key(const struct job *job, char **key, struct error *error)
 	digest_add(&digest, "reproducer", tree);
 	digest_add(&digest, "vendor", job->vendor);
 	digest_add(&digest, "edited", job->edited);
-	digest_add(&digest, "lock", job->lock);
 	add_json(&digest, "crates", job->crates);
 	add_json(&digest, "overrides", job->overrides);
 	for (size_t i = 0; i < job->checkouts.count; i++)
@@ -122,7 +121,8 @@ static int question_key(const struct job *job, char **key, struct error *error)
 
 /* ---- crates from checkouts ---- */
 
-static void add_patch(struct preparation *preparation, const char *source, const char *key, const char *name, const char *path)
+static void add_patch(struct preparation *preparation, const char *source, const char *key, const char *name,
+		      const char *path)
 {
 	struct str *patches = &preparation->patches;
 	json_t *quoted = json_string(path); /* a JSON string is a TOML basic string */
@@ -143,8 +143,7 @@ static int open_checkouts(struct preparation *preparation, struct error *error)
 	size_t index;
 	json_t *entry;
 	preparation->checkouts = memory_new(json_array_size(preparation->job->crates), sizeof *preparation->checkouts);
-	json_array_foreach(preparation->job->crates, index, entry)
-	{
+	json_array_foreach (preparation->job->crates, index, entry) {
 		const char *name = member(entry, "name");
 		const char *tree = member(entry, "tree");
 		if (name == NULL || (tree == NULL) == (member(entry, "release") == NULL))
@@ -160,7 +159,8 @@ static int open_checkouts(struct preparation *preparation, struct error *error)
 			return cargo_failed(preparation, error);
 		if (found == NULL) {
 			preparation->outcome = OUTCOME_SKIP;
-			return error_set(error, "%s (%s) holds no crate %s", checkout->source, checkout->identity, name);
+			return error_set(error, "%s (%s) holds no crate %s", checkout->source, checkout->identity,
+					 name);
 		}
 	}
 	return 0;
@@ -168,16 +168,18 @@ static int open_checkouts(struct preparation *preparation, struct error *error)
 
 static void plan_edits(struct checkout *checkout, const json_t *override, const struct checkout_crate *crate)
 {
-	json_array_append_new(checkout->plan, json_pack("{s:s, s:s, s:s?, s:s, s:O}", "override",
-							member(override, "name") != NULL ? member(override, "name") : "",
-							"crate", crate != NULL ? crate->name : checkout->name, "version",
-							crate != NULL ? crate->version : NULL, "folder",
-							crate != NULL ? crate->folder : "", "edits",
-							json_object_get(override, "edits")));
+	json_array_append_new(checkout->plan,
+			      json_pack("{s:s, s:s, s:s?, s:s, s:O}", "override",
+					member(override, "name") != NULL ? member(override, "name") : "", "crate",
+					crate != NULL ? crate->name : checkout->name, "version",
+					crate != NULL ? crate->version : NULL, "folder",
+					crate != NULL ? crate->folder : "", "edits",
+					json_object_get(override, "edits")));
 }
 
 /* An override of a crate that the checkout holds, or of the checkout itself. */
-static int plan_override(struct preparation *preparation, struct checkout *checkout, const json_t *override, struct error *error)
+static int plan_override(struct preparation *preparation, struct checkout *checkout, const json_t *override,
+			 struct error *error)
 {
 	const char *crate = member(override, "crate");
 	const struct checkout_crate *found = NULL;
@@ -196,8 +198,7 @@ static int patch_checkout(struct preparation *preparation, struct checkout *chec
 {
 	size_t index;
 	json_t *override;
-	json_array_foreach(preparation->job->overrides, index, override)
-	{
+	json_array_foreach (preparation->job->overrides, index, override) {
 		if (plan_override(preparation, checkout, override, error) < 0)
 			return -1;
 	}
@@ -214,7 +215,8 @@ static int patch_checkout(struct preparation *preparation, struct checkout *chec
 	for (size_t i = 0; i < checkout->count; i++)
 		if (!strlist_contains(&preparation->asked, checkout->crates[i].name))
 			strlist_add(&preparation->asked, checkout->crates[i].name);
-	cleanup_free char *path = crate->folder[0] != '\0' ? path_join(checkout->edited, crate->folder) : text_copy(checkout->edited);
+	cleanup_free char *path =
+		crate->folder[0] != '\0' ? path_join(checkout->edited, crate->folder) : text_copy(checkout->edited);
 	add_patch(preparation, "crates-io", checkout->name, checkout->name, path);
 	return 0;
 }
@@ -229,43 +231,48 @@ static bool is_crate_source(const struct preparation *preparation, const char *n
 	return false;
 }
 
-static int edit_plain_checkout(struct preparation *preparation, const char *name, const char *tree, struct error *error)
+/* Into <prepared>/checkouts/<name>: such a tree belongs to this combination alone. */
+static int edit_plain_checkout(struct preparation *preparation, const char *folder, const char *name, const char *tree,
+			       struct error *error)
 {
 	size_t index;
 	json_t *override;
-	__attribute__((cleanup(checkout_clear))) struct checkout checkout = {0};
-	if (checkout_open(&checkout, name, NULL, tree, NULL, error) < 0)
+	cleanup_free char *checkouts = path_join(folder, "checkouts");
+	cleanup_free char *copy = path_join(checkouts, name);
+	cleanup_strlist struct strlist skip = {0};
+	strlist_add(&skip, ".git");
+	if (strchr(name, '/') != NULL || name[0] == '.')
+		return error_set(error, "'%s' is no name of a checkout", name);
+	if (fs_make_folder(checkouts, error) < 0 || fs_copy_tree(tree, copy, &skip, error) < 0)
 		return -1;
-	json_array_foreach(preparation->job->overrides, index, override)
-	{
-		if (text_equal(member(override, "checkout"), name))
-			plan_edits(&checkout, override, NULL);
+	json_array_foreach (preparation->job->overrides, index, override) {
+		if (!text_equal(member(override, "checkout"), name))
+			continue;
+		json_t *planned = json_pack("{s:s, s:s, s:n, s:s, s:O}", "override", member(override, "name"), "crate",
+					    name, "version", "folder", "", "edits", json_object_get(override, "edits"));
+		int result = edited_apply(copy, planned, preparation->edits, error);
+		json_decref(planned);
+		if (result < 0)
+			return -1;
 	}
-	struct edited_request request = {.edited = preparation->job->edited,
-					 .name = name,
-					 .identity = checkout.identity,
-					 .from = checkout.tree,
-					 .plan = checkout.plan};
-	if (edited_make(&request, &checkout.edited, preparation->edits, error) < 0)
-		return -1;
-	json_object_set_new(preparation->trees, name, json_string(checkout.edited));
 	return 0;
 }
 
-static int edit_plain_checkouts(struct preparation *preparation, struct error *error)
+static int edit_plain_checkouts(struct preparation *preparation, const char *folder, struct error *error)
 {
 	size_t index;
 	json_t *override;
-	json_array_foreach(preparation->job->overrides, index, override)
-	{
+	json_array_foreach (preparation->job->overrides, index, override) {
 		const char *name = member(override, "checkout");
 		if (name == NULL)
 			continue;
 		const char *tree = strmap_get(&preparation->job->checkouts, name);
+		cleanup_free char *copy = text_format("%s/checkouts/%s", folder, name);
 		if (tree == NULL && !is_crate_source(preparation, name))
-			return error_set(error, "override %s: this combination has no checkout %s", member(override, "name"), name);
-		if (tree != NULL && json_object_get(preparation->trees, name) == NULL &&
-		    edit_plain_checkout(preparation, name, tree, error) < 0)
+			return error_set(error, "override %s: this combination has no checkout %s",
+					 member(override, "name"), name);
+		if (tree != NULL && !path_exists(copy) &&
+		    edit_plain_checkout(preparation, folder, name, tree, error) < 0)
 			return -1;
 	}
 	return 0;
@@ -338,7 +345,8 @@ static int lock_crate(struct preparation *preparation, const json_t *entry, stru
 	cleanup_free char *package = text_format("%s@%s", name, locked);
 	const char *version = asked_version(preparation, entry);
 	log_info("locking %s %s", name, version);
-	if (cargo_do(&preparation->cargo, preparation->reproducer, error, "update", "-p", package, "--precise", version, NULL) < 0)
+	if (cargo_do(&preparation->cargo, preparation->reproducer, error, "update", "-p", package, "--precise", version,
+		     NULL) < 0)
 		return cargo_failed(preparation, error);
 	return read_lock(preparation, error);
 }
@@ -347,8 +355,7 @@ static int check_locked(struct preparation *preparation, struct error *error)
 {
 	size_t index;
 	json_t *entry;
-	json_array_foreach(preparation->job->crates, index, entry)
-	{
+	json_array_foreach (preparation->job->crates, index, entry) {
 		const char *name = member(entry, "name");
 		const char *locked = lock_direct_version(&preparation->lock, name);
 		if (is_locked_as_asked(preparation, entry))
@@ -377,8 +384,7 @@ static int resolve(struct preparation *preparation, struct error *error)
 		return cargo_failed(preparation, error);
 	if (read_lock(preparation, error) < 0)
 		return -1;
-	json_array_foreach(preparation->job->crates, index, entry)
-	{
+	json_array_foreach (preparation->job->crates, index, entry) {
 		if (lock_crate(preparation, entry, error) < 0)
 			return -1;
 	}
@@ -408,8 +414,7 @@ static int override_package(struct preparation *preparation, const struct lock_p
 	size_t index;
 	json_t *other;
 	json_t *plan = json_array();
-	json_array_foreach(preparation->job->overrides, index, other)
-	{
+	json_array_foreach (preparation->job->overrides, index, other) {
 		if (!text_equal(member(other, "crate"), package->name))
 			continue;
 		if (json_array_size(plan) == 0 && other != override) {
@@ -417,9 +422,9 @@ static int override_package(struct preparation *preparation, const struct lock_p
 			return 0;
 		}
 		json_array_append_new(plan, json_pack("{s:s, s:s, s:s, s:s, s:O}", "override",
-						      member(other, "name") != NULL ? member(other, "name") : "", "crate",
-						      package->name, "version", package->version, "folder", "", "edits",
-						      json_object_get(other, "edits")));
+						      member(other, "name") != NULL ? member(other, "name") : "",
+						      "crate", package->name, "version", package->version, "folder", "",
+						      "edits", json_object_get(other, "edits")));
 	}
 	cleanup_free char *from = text_format("%s/%s-%s", sources, package->name, package->version);
 	cleanup_free char *identity = text_format("%s %s %s", package->source, package->version,
@@ -436,7 +441,8 @@ static int override_package(struct preparation *preparation, const struct lock_p
 		return -1;
 	/* [patch] keys are names of crates: a second version of one needs another key */
 	bool first = lock_find(&preparation->lock, package->name, NULL, 0) == package;
-	cleanup_free char *key = first ? text_copy(package->name) : text_format("%s-%s", package->name, package->version);
+	cleanup_free char *key =
+		first ? text_copy(package->name) : text_format("%s-%s", package->name, package->version);
 	for (char *byte = key; *byte != '\0'; byte++)
 		*byte = *byte == '.' || *byte == '+' ? '-' : *byte;
 	cleanup_free char *source = patch_source(package);
@@ -444,8 +450,8 @@ static int override_package(struct preparation *preparation, const struct lock_p
 	return 0;
 }
 
-static int apply_override(struct preparation *preparation, const json_t *override, const char *sources, char **lock_text,
-			  struct error *error)
+static int apply_override(struct preparation *preparation, const json_t *override, const char *sources,
+			  char **lock_text, struct error *error)
 {
 	const char *crate = member(override, "crate");
 	bool found = false;
@@ -466,8 +472,9 @@ static int apply_override(struct preparation *preparation, const json_t *overrid
 		*lock_text = patched;
 	}
 	if (!found)
-		return error_set(error, "override %s: crate %s is neither in Cargo.lock as a registry's crate nor in a checkout",
-				 member(override, "name"), crate);
+		return error_set(
+			error, "override %s: crate %s is neither in Cargo.lock as a registry's crate nor in a checkout",
+			member(override, "name"), crate);
 	return 0;
 }
 
@@ -486,8 +493,7 @@ static int apply_overrides(struct preparation *preparation, const char *sources,
 	size_t index;
 	json_t *override;
 	cleanup_free char *lock_text = text_copy(preparation->lock_text);
-	json_array_foreach(preparation->job->overrides, index, override)
-	{
+	json_array_foreach (preparation->job->overrides, index, override) {
 		if (apply_override(preparation, override, sources, &lock_text, error) < 0)
 			return -1;
 	}
@@ -507,7 +513,8 @@ static int write_config(struct preparation *preparation, const char *directory, 
 		cleanup_free char *folder = json_dumps(quoted, JSON_ENCODE_ANY);
 		json_decref(quoted);
 		str_append(&text, str_text(&preparation->settings));
-		str_append_format(&text, "[source.vendored-sources]\ndirectory = %s\n\n", folder != NULL ? folder : "\"\"");
+		str_append_format(&text, "[source.vendored-sources]\ndirectory = %s\n\n",
+				  folder != NULL ? folder : "\"\"");
 	}
 	str_append(&text, str_text(&preparation->patches));
 	return fs_write_file(path, str_text(&text), text.length, error);
@@ -526,8 +533,8 @@ static int configure(struct preparation *preparation, const char *directory, con
 /* Does the newest cargo accept it all, offline and locked? */
 static int verify(struct preparation *preparation, struct error *error)
 {
-	if (cargo_do(&preparation->cargo, preparation->reproducer, error, "metadata", "--format-version", "1", "--locked",
-		     "--offline", NULL) == 0)
+	if (cargo_do(&preparation->cargo, preparation->reproducer, error, "metadata", "--format-version", "1",
+		     "--locked", "--offline", NULL) == 0)
 		return 0;
 	return error_wrap(error, "what was prepared is not what cargo wants");
 }
@@ -548,20 +555,37 @@ static json_t *list_to_json(const struct strlist *list)
 	return array;
 }
 
-/* `lock_text` is the lock before overrides. */
-static int answer(struct preparation *preparation, const char *lock_text, struct error *error)
+/*
+ * What differs from the shipped lock, besides what was asked for and what a checkout brings along.  `resolved` is the
+ * lock before overrides: they change no version.
+ */
+static int list_changes(const struct preparation *preparation, const char *resolved, json_t **changes,
+			struct error *error)
 {
 	cleanup_lock struct lock before = {0};
-	json_t *changed = NULL;
-	if (preparation->shipped != NULL && lock_text != NULL) {
-		if (lock_parse(&before, preparation->shipped, error) < 0)
-			return -1;
-		changed = lock_changes(&before, &preparation->lock, &preparation->asked);
-	}
-	preparation->data = json_pack("{s:s?, s:O, s:I, s:o, s:o, s:O}", "lock", lock_text, "edits", preparation->edits, "vendored",
-				      (json_int_t)count_vendored(&preparation->lock), "changed",
-				      changed != NULL ? changed : json_array(), "read_only", list_to_json(&preparation->needed),
-				      "checkouts", preparation->trees);
+	cleanup_lock struct lock after = {0};
+	cleanup_strlist struct strlist expected = {0};
+	if (lock_parse(&before, preparation->shipped, error) < 0 || lock_parse(&after, resolved, error) < 0)
+		return -1;
+	strlist_add_all(&expected, &preparation->asked);
+	for (size_t i = 0; i < after.count; i++)
+		if (after.packages[i].source == NULL)
+			strlist_add(&expected, after.packages[i].name);
+	*changes = lock_changes(&before, &after, &expected);
+	return 0;
+}
+
+/* `resolved` is NULL where the reproducer is no crate. */
+static int answer(struct preparation *preparation, const char *resolved, struct error *error)
+{
+	json_t *changes = NULL;
+	if (preparation->shipped != NULL && resolved != NULL &&
+	    list_changes(preparation, resolved, &changes, error) < 0)
+		return -1;
+	preparation->data =
+		json_pack("{s:s?, s:O, s:I, s:o, s:o}", "lock", resolved, "edits", preparation->edits, "vendored",
+			  (json_int_t)count_vendored(&preparation->lock), "changed",
+			  changes != NULL ? changes : json_array(), "read_only", list_to_json(&preparation->needed));
 	return preparation->data != NULL ? 0 : error_set(error, "the answer is no JSON");
 }
 
@@ -623,12 +647,12 @@ static int check_job(const struct preparation *preparation, bool is_crate, struc
 	const struct job *job = preparation->job;
 	size_t index;
 	json_t *override;
-	json_array_foreach(job->overrides, index, override)
-	{
+	json_array_foreach (job->overrides, index, override) {
 		if (check_override(override, error) < 0)
 			return -1;
 		if (!is_crate && member(override, "crate") != NULL)
-			return error_set(error, "override %s: the reproducer has no Cargo.toml, so it has no crate to edit",
+			return error_set(error,
+					 "override %s: the reproducer has no Cargo.toml, so it has no crate to edit",
 					 member(override, "name"));
 	}
 	if (!is_crate && json_array_size(job->crates) > 0)
@@ -653,7 +677,7 @@ static int fill(const char *folder, void *context, struct error *error)
 	bool is_crate = path_exists(manifest);
 	cargo_open(&preparation->cargo, job->cargo, target);
 	if (check_job(preparation, is_crate, error) < 0 || open_checkouts(preparation, error) < 0 ||
-	    edit_plain_checkouts(preparation, error) < 0)
+	    edit_plain_checkouts(preparation, folder, error) < 0)
 		return -1;
 	if ((is_crate ? prepare_crate(preparation, folder, error) : answer(preparation, NULL, error)) < 0)
 		return -1;
@@ -668,8 +692,7 @@ static bool all_exist(const json_t *paths)
 {
 	size_t index;
 	json_t *path;
-	json_array_foreach(paths, index, path)
-	{
+	json_array_foreach (paths, index, path) {
 		if (!path_is_folder(json_string_value(path)))
 			return false;
 	}
@@ -687,6 +710,7 @@ static bool remembered(struct preparation *preparation)
 	json_t *object = json_loads(str_text(&text), 0, NULL);
 	json_t *data = json_object_get(object, "data");
 	bool same = text_equal(member(object, "key"), preparation->key) && data != NULL &&
+		    (preparation->job->lock == NULL || text_equal(member(data, "lock"), preparation->job->lock)) &&
 		    all_exist(json_object_get(data, "read_only"));
 	if (same)
 		preparation->data = json_incref(data);
@@ -719,13 +743,15 @@ static int prepare(struct preparation *preparation, struct error *error)
 	if (make_room(job->prepared, error) < 0 || whole_make(job->prepared, fill, preparation, error) < 0)
 		return -1;
 	/* another job may have made the folder while this one was about to start */
-	return preparation->data != NULL || remembered(preparation) ? 0 : error_set(error, "%s has no answer", job->prepared);
+	return preparation->data != NULL || remembered(preparation)
+		       ? 0
+		       : error_set(error, "%s has no answer", job->prepared);
 }
 
 void prepare_job(const struct job *job, struct result *result)
 {
 	__attribute__((cleanup(preparation_clear))) struct preparation preparation = {
-		.job = job, .outcome = OUTCOME_ERROR, .edits = json_array(), .trees = json_object()};
+		.job = job, .outcome = OUTCOME_ERROR, .edits = json_array()};
 	cleanup_error struct error error = {0};
 	long long start = os_monotonic_ms();
 	if (prepare(&preparation, &error) < 0) {

@@ -1,6 +1,7 @@
 /*
- * The job "releases": is there such a release, and what identifies it?  Cargo itself answers, by locking a crate of our own that depends
- * on exactly that release, so that mirrors, source replacement and private registries' settings are honoured.
+ * The job "releases": is there such a release, and what identifies it?  Cargo itself answers, by locking a crate of our
+ * own that depends on exactly that release, so that mirrors, source replacement and private registries' settings are
+ * honoured.
  */
 #include "jobs.h"
 
@@ -36,10 +37,12 @@ static int write_crate(const struct question *question, const char *requirement,
 	cleanup_free char *library = path_join(sources, "lib.rs");
 	cleanup_free char *manifest = path_join(question->folder, "Cargo.toml");
 	cleanup_free char *lock = path_join(question->folder, "Cargo.lock");
-	cleanup_free char *text = text_format("[package]\nname = \"bisectd-asks\"\nversion = \"0.0.0\"\nedition = \"2018\"\n\n[workspace]\n\n"
-					      "[dependencies]\n%s = \"%s\"\n",
-					      question->crate, requirement);
-	if (fs_remove_tree(lock, error) < 0 || fs_make_folder(sources, error) < 0 || fs_write_file(library, "", 0, error) < 0)
+	cleanup_free char *text = text_format(
+		"[package]\nname = \"bisectd-asks\"\nversion = \"0.0.0\"\nedition = \"2018\"\n\n[workspace]\n\n"
+		"[dependencies]\n%s = \"%s\"\n",
+		question->crate, requirement);
+	if (fs_remove_tree(lock, error) < 0 || fs_make_folder(sources, error) < 0 ||
+	    fs_write_file(library, "", 0, error) < 0)
 		return -1;
 	return fs_write_file(manifest, text, strlen(text), error);
 }
@@ -73,9 +76,11 @@ static int read_checksum(const struct question *question, const char *release, c
 /* A yanked release is no longer chosen, but cargo still locks it when it is named (from 1.77 on). */
 static int ask_for_yanked(struct question *question, const char *release, struct error *error)
 {
-	if (write_crate(question, "*", error) < 0 || cargo_do(&question->cargo, question->folder, error, "generate-lockfile", NULL) < 0)
+	if (write_crate(question, "*", error) < 0 ||
+	    cargo_do(&question->cargo, question->folder, error, "generate-lockfile", NULL) < 0)
 		return -1;
-	return cargo_do(&question->cargo, question->folder, error, "update", "-p", question->crate, "--precise", release, NULL);
+	return cargo_do(&question->cargo, question->folder, error, "update", "-p", question->crate, "--precise",
+			release, NULL);
 }
 
 static int ask(struct question *question, const char *release, char **checksum, bool *yanked, struct error *error)
@@ -108,8 +113,8 @@ static json_t *answer(struct question *question, const char *release)
 		skip = question->cargo.trouble == CARGO_REFUSED ? error_text(&error) : NULL;
 		trouble = skip == NULL ? error_text(&error) : NULL;
 	}
-	return json_pack("{s:s, s:s?, s:b, s:s?, s:s?}", "name", release, "identity", checksum, "yanked", yanked, "skip", skip,
-			 "error", trouble);
+	return json_pack("{s:s, s:s?, s:b, s:s?, s:s?}", "name", release, "identity", checksum, "yanked", yanked,
+			 "skip", skip, "error", trouble);
 }
 
 static int open_question(struct question *question, const struct job *job, struct error *error)

@@ -1,10 +1,10 @@
 /*
  * The job "toolchains": which compilers are there, and what identifies each.
  *
- * A Rust toolchain is identified by the whole text of `rustc -vV` and by the SHA-256 of its driver library (distributions print
- * "commit-hash: unknown"); any other compiler by its `--version` and the SHA-256 of its file.  rustup's shims are never taken for a toolchain:
- * they run whatever the folder they are started in says.  Nothing is ever installed.  A toolchain that is missing, broken or hanging is a
- * `skip` with its reason.
+ * A Rust toolchain is identified by the whole text of `rustc -vV` and by the SHA-256 of its driver library
+ * (distributions print "commit-hash: unknown"); any other compiler by its `--version` and the SHA-256 of its file.
+ * rustup's shims are never taken for a toolchain: they run whatever the folder they are started in says.  Nothing is
+ * ever installed.  A toolchain that is missing, broken or hanging is a `skip` with its reason.
  */
 #include "jobs.h"
 
@@ -24,8 +24,8 @@
 enum { DEFAULT_LIMIT_MS = 20000, OUTPUT_LIMIT = 1 << 16, CACHE_LIMIT = 1 << 20, VERSION_LINES = 3 };
 
 struct toolchain {
-	char *name;	/* as asked for, or where it was found */
-	char *origin;	/* the word that tells two of one label apart */
+	char *name;   /* as asked for, or where it was found */
+	char *origin; /* the word that tells two of one label apart */
 	char *label;
 	char *identity; /* NULL: cannot be used */
 	char *root;
@@ -42,9 +42,9 @@ struct search {
 	const struct job *job;
 	struct strmap environment;
 	long long limit_ms;
-	char *home;	  /* rustup's folder of toolchains */
+	char *home;       /* rustup's folder of toolchains */
 	char *cache_path; /* NULL: no cache */
-	json_t *cache;	  /* path -> {"stamp", "hash"} */
+	json_t *cache;    /* path -> {"stamp", "hash"} */
 	bool cache_changed;
 	struct toolchain *items;
 	size_t count;
@@ -95,8 +95,8 @@ static void skip_toolchain(struct toolchain *toolchain, const char *reason)
 /* ---- asking programs ---- */
 
 /* What the program says on standard output; -1 when it does not run, does not end in time or fails. */
-static int ask(const struct search *search, const char *program, const char *argument, const char *second, struct str *answer,
-	       struct error *error)
+static int ask(const struct search *search, const char *program, const char *argument, const char *second,
+	       struct str *answer, struct error *error)
 {
 	cleanup_strlist struct strlist command = {0};
 	cleanup_child_output struct child_output output = {0};
@@ -134,9 +134,10 @@ static char *line_after(const char *text, const char *start)
 
 static char *file_stamp(const struct stat *status)
 {
-	return text_format("%lld %lld.%09ld %lld.%09ld %lld %lld", (long long)status->st_size, (long long)status->st_mtim.tv_sec,
-			   status->st_mtim.tv_nsec, (long long)status->st_ctim.tv_sec, status->st_ctim.tv_nsec,
-			   (long long)status->st_ino, (long long)status->st_dev);
+	return text_format("%lld %lld.%09ld %lld.%09ld %lld %lld", (long long)status->st_size,
+			   (long long)status->st_mtim.tv_sec, status->st_mtim.tv_nsec,
+			   (long long)status->st_ctim.tv_sec, status->st_ctim.tv_nsec, (long long)status->st_ino,
+			   (long long)status->st_dev);
 }
 
 static int hash_file(struct search *search, const char *path, char **hash, struct error *error)
@@ -214,7 +215,9 @@ static char *find_driver(const char *folder, int depth)
 			return path_join(folder, names.items[i]);
 	for (size_t i = 0; depth > 0 && i < names.count; i++) {
 		cleanup_free char *child = path_join(folder, names.items[i]);
-		char *found = strcmp(names.items[i], "rustlib") != 0 && path_is_folder(child) ? find_driver(child, depth - 1) : NULL;
+		char *found = strcmp(names.items[i], "rustlib") != 0 && path_is_folder(child)
+				      ? find_driver(child, depth - 1)
+				      : NULL;
 		if (found != NULL)
 			return found;
 	}
@@ -292,7 +295,8 @@ static void examine_rust(struct search *search, struct toolchain *toolchain, con
 	if (toolchain->rustc == NULL)
 		error_set(&error, "%s holds no rustc", bin);
 	else if (is_shim(toolchain->rustc))
-		error_set(&error, "%s is rustup's shim, which runs any toolchain: name the toolchain", toolchain->rustc);
+		error_set(&error, "%s is rustup's shim, which runs any toolchain: name the toolchain",
+			  toolchain->rustc);
 	else
 		identify_rustc(search, toolchain, &error);
 	if (error.text != NULL) {
@@ -375,7 +379,8 @@ static void drop_same(struct search *search, size_t from)
 {
 	for (size_t i = from; i < search->count; i++)
 		for (size_t j = 0; j < i && !search->items[i].dropped; j++)
-			search->items[i].dropped = !search->items[j].dropped && is_same(&search->items[i], &search->items[j]);
+			search->items[i].dropped =
+				!search->items[j].dropped && is_same(&search->items[i], &search->items[j]);
 }
 
 static void add_auto(struct search *search)
@@ -414,8 +419,8 @@ static void add_from_rustup(struct search *search, const char *name)
 	const char *rustc = str_text(&output.output);
 	if (!WIFEXITED(output.status) || WEXITSTATUS(output.status) != 0 || rustc[0] != '/') {
 		cleanup_free char *line = line_after(str_text(&output.errors), "error: ");
-		cleanup_free char *reason = text_format("rustup has no toolchain %s%s%s", name, line != NULL ? ": " : "",
-							line != NULL ? line : "");
+		cleanup_free char *reason = text_format("rustup has no toolchain %s%s%s", name,
+							line != NULL ? ": " : "", line != NULL ? line : "");
 		skip_toolchain(toolchain, reason);
 		return;
 	}
@@ -504,7 +509,8 @@ static void add_named(struct search *search, const char *name)
 		add_from_rustup(search, name);
 }
 
-/* Named ones win over the same ones found by auto; of two named ones the second is refused, so that nothing is tried twice. */
+/* Named ones win over the same ones found by auto; of two named ones the second is refused, so that nothing is tried
+ * twice. */
 static void settle_same(struct search *search)
 {
 	for (size_t i = 0; i < search->count; i++) {
@@ -518,6 +524,8 @@ static void settle_same(struct search *search)
 			} else if (!other->found_by_auto && j < i) {
 				cleanup_free char *reason = text_format("it is the same toolchain as %s", other->name);
 				skip_toolchain(toolchain, reason);
+				free(toolchain->label);
+				toolchain->label = text_copy(toolchain->name);
 			}
 		}
 	}
@@ -544,15 +552,20 @@ static void settle_labels(struct search *search)
 
 static json_t *toolchain_to_json(const struct toolchain *toolchain)
 {
-	cleanup_free char *path = toolchain->program != NULL ? path_parent(toolchain->program) : NULL;
+	bool usable = toolchain->skip == NULL;
 	json_t *read_only = json_array();
 	for (size_t i = 0; i < toolchain->read_only.count; i++)
 		json_array_append_new(read_only, json_string(toolchain->read_only.items[i]));
-	const char *root = toolchain->skip == NULL ? toolchain->root : NULL;
-	const char *rustc = toolchain->skip == NULL ? toolchain->rustc : NULL;
-	return json_pack("{s:s, s:s, s:s?, s:s?, s:s?, s:s?, s:s?, s:s?, s:o, s:s?}", "name", toolchain->name, "label",
-			 toolchain->label, "identity", toolchain->identity, "root", root, "rustc", rustc, "cargo", toolchain->cargo,
-			 "program", toolchain->program, "path", path, "read_only", read_only, "skip", toolchain->skip);
+	json_t *object = json_pack("{s:s, s:s, s:s?, s:s?, s:s?, s:s?, s:s?, s:o, s:s?}", "name", toolchain->name,
+				   "label", toolchain->label, "identity", toolchain->identity, "root",
+				   usable ? toolchain->root : NULL, "rustc", usable ? toolchain->rustc : NULL, "cargo",
+				   usable ? toolchain->cargo : NULL, "program", usable ? toolchain->program : NULL,
+				   "read_only", read_only, "skip", toolchain->skip);
+	if (usable) {
+		cleanup_free char *path = path_parent(toolchain->program);
+		json_object_set_new(object, "path", json_string(path));
+	}
+	return object;
 }
 
 static void open_search(struct search *search, const struct job *job)

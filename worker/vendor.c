@@ -14,7 +14,8 @@
 
 enum { MANIFEST_LIMIT = 4 << 20 };
 
-static const char vendored_name[] = "vendored-sources"; /* what `cargo vendor` calls it in the settings that it prints */
+static const char vendored_name[] =
+	"vendored-sources"; /* what `cargo vendor` calls it in the settings that it prints */
 
 /* Anything but crates.io: its crates may have the same names and versions, so they get a folder of their own. */
 static bool has_other_sources(const struct lock *lock)
@@ -44,7 +45,8 @@ static bool has_all(const struct lock *lock, const char *sources)
 	return true;
 }
 
-static int run_vendor(struct cargo *cargo, const char *folder, const char *sources, struct str *settings, struct error *error)
+static int run_vendor(struct cargo *cargo, const char *folder, const char *sources, struct str *settings,
+		      struct error *error)
 {
 	static const char *const words[] = {"vendor", "--locked", "--versioned-dirs", "--no-delete"};
 	cleanup_strlist struct strlist arguments = {0};
@@ -85,14 +87,15 @@ static int fill_private(const char *folder, void *context, struct error *error)
 	struct private_fetch *fetch = context;
 	cleanup_free char *sources = path_join(folder, "crates");
 	cleanup_free char *settings_file = path_join(folder, "settings.toml");
-	if (run_vendor(fetch->cargo, fetch->folder, sources, fetch->settings, error) < 0 || fs_make_folder(sources, error) < 0)
+	if (run_vendor(fetch->cargo, fetch->folder, sources, fetch->settings, error) < 0 ||
+	    fs_make_folder(sources, error) < 0)
 		return -1;
 	return fs_write_file(settings_file, str_text(fetch->settings), fetch->settings->length, error);
 }
 
 /*
- * What `cargo vendor` printed about the sources that it replaces, without the folder: everything up to the table of the directory
- * source, which prepare writes with the final path.
+ * What `cargo vendor` printed about the sources that it replaces, without the folder: everything up to the table of the
+ * directory source, which prepare writes with the final path.
  */
 static int keep_settings(struct str *settings, struct error *error)
 {
@@ -106,8 +109,8 @@ static int keep_settings(struct str *settings, struct error *error)
 	return 0;
 }
 
-static int fetch_private(struct cargo *cargo, const char *folder, const char *lock_text, const char *vendor, char **sources,
-			 struct str *settings, struct error *error)
+static int fetch_private(struct cargo *cargo, const char *folder, const char *lock_text, const char *vendor,
+			 char **sources, struct str *settings, struct error *error)
 {
 	struct digest digest;
 	digest_start(&digest);
@@ -124,8 +127,8 @@ static int fetch_private(struct cargo *cargo, const char *folder, const char *lo
 	return 0;
 }
 
-int vendor_fetch(struct cargo *cargo, const char *folder, const struct lock *lock, const char *lock_text, const char *vendor,
-		 char **sources, struct str *settings, struct error *error)
+int vendor_fetch(struct cargo *cargo, const char *folder, const struct lock *lock, const char *lock_text,
+		 const char *vendor, char **sources, struct str *settings, struct error *error)
 {
 	cargo->trouble = CARGO_BROKEN;
 	if (fs_make_folder(vendor, error) < 0)
@@ -146,7 +149,8 @@ int vendor_fetch(struct cargo *cargo, const char *folder, const struct lock *loc
 	return 0;
 }
 
-/* A line `key = "value"` anywhere: published manifests are written by cargo in one layout, so that is what it looks like. */
+/* A line `key = "value"` anywhere: published manifests are written by cargo in one layout, so that is what it looks
+ * like. */
 static bool has_line(const char *manifest, const char *line)
 {
 	const char *found = strstr(manifest, line);
@@ -158,7 +162,10 @@ int vendor_oldest_cargo(const char *manifest)
 	static const struct {
 		const char *line;
 		int minor;
-	} lines[] = {{"edition = \"2024\"", 85}, {"resolver = \"3\"", 84}, {"edition = \"2021\"", 56}, {"edition = \"2018\"", 31}};
+	} lines[] = {{"edition = \"2024\"", 85},
+		     {"resolver = \"3\"", 84},
+		     {"edition = \"2021\"", 56},
+		     {"edition = \"2018\"", 31}};
 	int oldest = 0;
 	for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
 		if (has_line(manifest, lines[i].line) && lines[i].minor > oldest)
@@ -166,7 +173,8 @@ int vendor_oldest_cargo(const char *manifest)
 	/* features that name dependencies ("dep:serde", "serde?/std") came with 1.60 */
 	if (oldest < 60 && (strstr(manifest, "\"dep:") != NULL || strstr(manifest, "?/") != NULL))
 		oldest = 60;
-	/* a compiler's age below this costs a folder more and tells nothing: no such toolchain knows [patch] in settings */
+	/* a compiler's age below this costs a folder more and tells nothing: no such toolchain knows [patch] in
+	 * settings */
 	return oldest < 56 ? 56 : oldest;
 }
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "fs.h"
+#include "log.h"
 #include "str.h"
 
 /* `name` is `<base>.tmp-PID` of a process that is no more. */
@@ -24,17 +25,19 @@ static bool is_leftover(const char *name, const char *base)
 	return isdigit((unsigned char)digits[0]) && *end == '\0' && id > 0 && kill((pid_t)id, 0) < 0 && errno == ESRCH;
 }
 
-static int remove_leftovers(const char *parent, const char *base, struct error *error)
+/* They are in nobody's way: what cannot be removed now (a child of the dead process may still write) is left for the
+ * next. */
+static void remove_leftovers(const char *parent, const char *base)
 {
 	cleanup_strlist struct strlist names = {0};
-	if (fs_list_folder(parent, &names, error) < 0)
-		return -1;
+	cleanup_error struct error error = {0};
+	if (fs_list_folder(parent, &names, &error) < 0)
+		return;
 	for (size_t i = 0; i < names.count; i++) {
 		cleanup_free char *path = path_join(parent, names.items[i]);
-		if (is_leftover(names.items[i], base) && fs_remove_tree(path, error) < 0)
-			return -1;
+		if (is_leftover(names.items[i], base) && fs_remove_tree(path, &error) < 0)
+			log_warning("%s", error_text(&error));
 	}
-	return 0;
 }
 
 static int fill_and_rename(const char *beside, const char *path, whole_fill fill, void *context, struct error *error)
@@ -52,8 +55,9 @@ int whole_make(const char *path, whole_fill fill, void *context, struct error *e
 		return 0;
 	cleanup_free char *parent = path_parent(path);
 	cleanup_free char *beside = text_format("%s.tmp-%ld", path, (long)getpid());
-	if (fs_make_folder(parent, error) < 0 || remove_leftovers(parent, path_base(path), error) < 0)
+	if (fs_make_folder(parent, error) < 0)
 		return -1;
+	remove_leftovers(parent, path_base(path));
 	int result = fill_and_rename(beside, path, fill, context, error);
 	cleanup_error struct error ignored = {0};
 	fs_remove_tree(beside, &ignored);

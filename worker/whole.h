@@ -1,6 +1,6 @@
 /*
- * Folders that are made whole or not at all: filled in beside their place under a name of this process, then renamed.  What a
- * process that died left beside is removed by the next one that makes the same folder.
+ * Folders that are made whole or not at all: filled in beside their place under a name of this process, then renamed.
+ * What a process that died left beside is removed by the next one that makes the same folder.
  */
 #ifndef BISECTD_WORKER_WHOLE_H
 #define BISECTD_WORKER_WHOLE_H
