@@ -42,6 +42,12 @@ const char *os_own_program(void)
 	return "/proc/self/exe";
 }
 
+char *os_program_folder(void)
+{
+	cleanup_free char *path = realpath(os_own_program(), NULL);
+	return path_parent(path != NULL ? path : "./");
+}
+
 void os_hide_process(void)
 {
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
