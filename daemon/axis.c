@@ -146,6 +146,7 @@ void axis_take_release(struct axis *axis, const struct config_value *entry, cons
 	value->config = entry;
 	value->label = text_copy(entry->name);
 	value->identity = text_format("release %s sha256 %s", entry->name, identity);
+	value->detail = text_copy(entry->note);
 }
 
 bool axis_entry_is_commit(const struct axis *axis, const struct config_value *entry)
