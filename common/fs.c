@@ -174,9 +174,10 @@ static int remove_entries(struct removal *removal, int folder, unsigned depth, s
 
 static int move_up(struct removal *removal, int folder, const char *name, struct error *error)
 {
+	struct stat status;
 	for (;;) {
 		cleanup_free char *unused = text_format(".removing-%u", removal->moved++);
-		if (faccessat(removal->top, unused, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		if (fstatat(removal->top, unused, &status, AT_SYMLINK_NOFOLLOW) == 0)
 			continue;
 		if (renameat(folder, name, removal->top, unused) < 0)
 			return error_set_errno(error, "cannot remove %s: moving up %s", removal->path, name);
@@ -256,7 +257,7 @@ int fs_copy_file(const char *from, const char *to, struct error *error)
 	struct stat status;
 	if (source < 0 || fstat(source, &status) < 0)
 		return error_set_errno(error, "cannot open %s", from);
-	mode_t mode = status.st_mode & S_IXUSR ? 0755 : 0644;
+	mode_t mode = (status.st_mode & S_IXUSR) != 0 ? 0755 : 0644;
 	cleanup_fd int target = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, mode);
 	if (target < 0)
 		return error_set_errno(error, "cannot write %s", to);
