@@ -81,7 +81,8 @@ struct process {
 static int read_process(pid_t id, struct process *process)
 {
 	char path[64];
-	char text[1024]; /* 52 numbers of at most 20 digits, and a name of at most 64 bytes, cut behind the 24 we read */
+	char text[1024]; /* 52 numbers of at most 20 digits, and a name of at most 64 bytes, cut behind the 24 we read
+			  */
 	snprintf(path, sizeof path, "/proc/%ld/stat", (long)id);
 	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t length = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
