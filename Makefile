@@ -4,6 +4,8 @@
 #   make run        install, build, and answer the question of config/usdt-86/ with its state in var/
 #   make check      install, build, and run all tests
 #   make install    DESTDIR and PREFIX (default /usr/local) are honoured; uninstall takes it away again
+#   make bench      the figures of docs/design.md, measured side by side
+#   make lint       cppcheck, clang-tidy, and the walls between the rooms
 # CC=clang works.  SANITIZE=address,undefined builds with sanitizers.  WERROR=1 makes warnings errors (CI does).
 
 PREFIX ?= /usr/local
@@ -29,7 +31,7 @@ COMMON_PACKAGES := jansson nettle
 DAEMON_PACKAGES := libgit2 sqlite3 libcurl libuv yaml-0.1
 TEST_PACKAGES := cmocka
 
-BASE_FLAGS := -std=c17 -D_GNU_SOURCE -DBISECTD_VERSION='"$(VERSION)"' -Icommon -Idaemon -Iworker -I$(BUILD) $(WARNINGS) \
+BASE_FLAGS := -std=c17 -D_GNU_SOURCE -DBISECTD_VERSION='"$(VERSION)"' -DBISECTD_LIBEXECDIR='"$(PREFIX)/libexec"' -Icommon -Idaemon -Iworker -I$(BUILD) $(WARNINGS) \
 	$(HARDENING) -MMD -MP
 COMMON_CFLAGS = $(shell $(PKG_CONFIG) --cflags $(COMMON_PACKAGES))
 COMMON_LIBS = $(shell $(PKG_CONFIG) --libs $(COMMON_PACKAGES))
@@ -71,17 +73,68 @@ $(BUILD)/schema.o: $(BUILD)/schema.c
 
 # A unit test links every object of the daemon and the worker but the two main files.
 UNIT_OBJECTS := $(filter-out $(BUILD)/daemon/main.o $(BUILD)/worker/main.o,$(DAEMON_OBJECTS) $(WORKER_OBJECTS) $(COMMON_OBJECTS))
+TEST_HELPERS := $(call objects,$(filter-out tests/unit/test_%,$(wildcard tests/unit/*.c)))
 
-$(BUILD)/tests/test_%: $(BUILD)/tests/unit/test_%.o $(UNIT_OBJECTS)
+$(BUILD)/tests/test_%: $(BUILD)/tests/unit/test_%.o $(TEST_HELPERS) $(UNIT_OBJECTS)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(HARDENING) $(LDFLAGS) -o $@ $^ $(DAEMON_LIBS) $(COMMON_LIBS) $(TEST_LIBS)
 
 unit-programs: $(UNIT_PROGRAMS)
+
+# What is missing is installed; what is there is left alone.  Without apt-get the list is only printed.
+DEBIAN_PACKAGES := build-essential pkg-config ca-certificates libgit2-dev libsqlite3-dev libcurl4-openssl-dev libjansson-dev \
+	libuv1-dev libyaml-dev nettle-dev bubblewrap sqlite3 libcmocka-dev git python3 python3-pytest python3-pytest-xdist openssl
+
+deps:
+	@contrib/deps $(DEBIAN_PACKAGES)
+
+# The compilers that the distribution offers, unpacked side by side where bisectd looks for them.
+STATE ?= var
+toolchains: deps
+	@contrib/toolchains/debian $(STATE)/toolchains
+
+run: deps toolchains
+	@$(MAKE) --no-print-directory all
+	$(BUILD)/bisectd run --state $(STATE) config/usdt-86/investigation.yaml
+
+# Everything once as it is shipped, and once more under AddressSanitizer and UndefinedBehaviorSanitizer.
+check: deps toolchains
+	@$(MAKE) --no-print-directory -j$(JOBS) all unit-programs
+	@$(MAKE) --no-print-directory -j$(JOBS) all unit-programs BUILD=$(BUILD)/sanitized SANITIZE=address,undefined
+	@tests/run --toolchains $(STATE)/toolchains $(BUILD) $(BUILD)/sanitized
+
+JOBS ?= $(shell getconf _NPROCESSORS_ONLN)
+
+bench: all toolchains
+	@tests/bench/walk $(BUILD) $(STATE)/toolchains
+
+# cppcheck and clang-tidy over everything, and the walls between the rooms.
+lint:
+	@tests/lint $(BASE_FLAGS) $(COMMON_CFLAGS) $(DAEMON_CFLAGS)
+
+format:
+	clang-format -i $(wildcard common/*.[ch] daemon/*.[ch] daemon/plan/*.[ch] worker/*.[ch] tests/unit/*.[ch] tests/fuzz/*.c)
+
+LIBEXECDIR := $(PREFIX)/libexec
+DOCDIR := $(PREFIX)/share/doc/bisectd
+INSTALLED := $(PREFIX)/bin/bisectd $(LIBEXECDIR)/bisectd $(DOCDIR) $(PREFIX)/share/bisectd
+
+install: all
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(LIBEXECDIR)/bisectd $(DESTDIR)$(DOCDIR) $(DESTDIR)$(PREFIX)/share/bisectd
+	install -m 755 $(BUILD)/bisectd $(DESTDIR)$(PREFIX)/bin/bisectd
+	install -m 755 $(BUILD)/bisect-worker $(DESTDIR)$(LIBEXECDIR)/bisectd/bisect-worker
+	install -m 755 contrib/toolchains/debian $(DESTDIR)$(PREFIX)/share/bisectd/toolchains-debian
+	install -m 644 schema.sql $(DESTDIR)$(PREFIX)/share/bisectd/schema.sql
+	cp -R config/usdt-86 $(DESTDIR)$(PREFIX)/share/bisectd/
+	install -m 644 README.md LICENSE-MIT LICENSE-APACHE docs/*.md $(DESTDIR)$(DOCDIR)
+
+uninstall:
+	rm -rf $(addprefix $(DESTDIR),$(INSTALLED))
 
 clean:
 	rm -rf $(BUILD)
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
-.PHONY: all clean unit-programs
+.PHONY: all clean unit-programs deps toolchains run check bench lint format install uninstall
 .SECONDARY:

@@ -22,6 +22,17 @@ void os_die_with_parent(void);
 /* Take the network away from this process and its children.  -1 where that is not possible or not permitted. */
 int os_leave_network(void);
 
+/* A path that runs this very program again, even when its file was replaced meanwhile. */
+const char *os_own_program(void);
+/* Nobody but root may look into this process' memory and descriptors, where the system can do that. */
+void os_hide_process(void);
+/* From here on, set-user-id programs gain nothing.  Async-signal-safe; 0 or -1. */
+int os_forbid_new_privileges(void);
+/* How often the system killed a process for want of memory since it started; -1 where that is not known. */
+long long os_memory_kills(void);
+/* Processes and threads that belong to a user: what RLIMIT_NPROC counts. */
+size_t os_user_tasks(uid_t user);
+
 struct os_usage {
 	size_t processes;
 	size_t resident_bytes; /* sum over the processes; shared pages count in each */

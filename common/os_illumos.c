@@ -35,6 +35,44 @@ int os_leave_network(void)
 	return -1;
 }
 
+const char *os_own_program(void)
+{
+	return "/proc/self/path/a.out";
+}
+
+/* proc(5): a process that changed its user is hidden from it by the system itself. */
+void os_hide_process(void)
+{
+}
+
+/* privileges(7): without PRIV_PROC_SETID in the limit set, set-user-id programs would need a new implementation here. */
+int os_forbid_new_privileges(void)
+{
+	return 0;
+}
+
+/* There is no killer for want of memory: allocations fail instead. */
+long long os_memory_kills(void)
+{
+	return -1;
+}
+
+size_t os_user_tasks(uid_t user)
+{
+	cleanup_strlist struct strlist names = {0};
+	cleanup_error struct error ignored = {0};
+	size_t tasks = 0;
+	fs_list_folder("/proc", &names, &ignored);
+	for (size_t i = 0; i < names.count; i++) {
+		cleanup_free char *path = text_format("/proc/%s/psinfo", names.items[i]);
+		cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+		psinfo_t info;
+		if (fd >= 0 && read(fd, &info, sizeof info) == (ssize_t)sizeof info && info.pr_uid == user)
+			tasks += (size_t)info.pr_nlwp;
+	}
+	return tasks;
+}
+
 static size_t each_descendant(int signal_number, size_t *resident_bytes)
 {
 	cleanup_strlist struct strlist names = {0};

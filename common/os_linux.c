@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -36,9 +37,36 @@ int os_leave_network(void)
 	return unshare(CLONE_NEWNET);
 }
 
+const char *os_own_program(void)
+{
+	return "/proc/self/exe";
+}
+
+void os_hide_process(void)
+{
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}
+
+int os_forbid_new_privileges(void)
+{
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+}
+
+/* proc(5): /proc/vmstat, the line "oom_kill N" (Linux 4.13). */
+long long os_memory_kills(void)
+{
+	cleanup_str struct str text = {0};
+	cleanup_error struct error ignored = {0};
+	if (fs_read_file("/proc/vmstat", 1 << 20, &text, &ignored) < 0)
+		return -1;
+	const char *line = strstr(str_text(&text), "\noom_kill ");
+	return line != NULL ? strtoll(line + strlen("\noom_kill "), NULL, 10) : -1;
+}
+
 struct process {
 	pid_t id;
 	pid_t parent;
+	size_t tasks;
 	size_t resident_bytes;
 	bool descends;
 };
@@ -46,25 +74,30 @@ struct process {
 /* /proc/PID/stat, proc(5): the name in parentheses may hold anything, so fields are counted from the last ')'. */
 static int read_process(pid_t id, struct process *process)
 {
-	cleanup_free char *path = text_format("/proc/%ld/stat", (long)id);
-	cleanup_str struct str text = {0};
-	cleanup_error struct error ignored = {0};
-	if (fs_read_file(path, 1 << 16, &text, &ignored) < 0)
+	char path[64];
+	char text[1024]; /* 52 numbers of at most 20 digits, and a name of at most 64 bytes, cut behind the 24 we read */
+	snprintf(path, sizeof path, "/proc/%ld/stat", (long)id);
+	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t length = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
+	if (length <= 0)
 		return -1;
-	const char *fields = strrchr(str_text(&text), ')');
+	text[length] = '\0';
+	const char *fields = strrchr(text, ')');
 	if (fields == NULL)
 		return -1;
 	char state;
 	long parent;
+	long tasks;
 	long resident_pages;
 	int got = sscanf(fields + 1,
-			 " %c %ld %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %*u %*u %ld",
-			 &state, &parent, &resident_pages);
-	if (got < 3 || state == 'Z')
+			 " %c %ld %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld %*d %*u %*u %ld",
+			 &state, &parent, &tasks, &resident_pages);
+	if (got < 4 || state == 'Z')
 		return -1;
 	*process = (struct process){
 		.id = id,
 		.parent = (pid_t)parent,
+		.tasks = tasks > 0 ? (size_t)tasks : 1,
 		.resident_bytes = resident_pages > 0 ? (size_t)resident_pages * (size_t)sysconf(_SC_PAGESIZE) : 0,
 	};
 	return 0;
@@ -97,18 +130,28 @@ static void read_processes(struct process_list *list)
 	}
 }
 
+static int compare_processes(const void *a, const void *b)
+{
+	const struct process *left = a;
+	const struct process *right = b;
+	return (left->id > right->id) - (left->id < right->id);
+}
+
 static bool parent_descends(const struct process_list *list, pid_t parent)
 {
 	if (parent == getpid())
 		return true;
-	for (size_t i = 0; i < list->count; i++)
-		if (list->items[i].id == parent)
-			return list->items[i].descends;
-	return false;
+	const struct process wanted = {.id = parent};
+	const struct process *found =
+		list->count > 0 ? bsearch(&wanted, list->items, list->count, sizeof wanted, compare_processes) : NULL;
+	return found != NULL && found->descends;
 }
 
+/* By id, so that a fork bomb's thousands are looked up quickly, and mostly behind their parents. */
 static void mark_descendants(struct process_list *list)
 {
+	if (list->count > 1)
+		qsort(list->items, list->count, sizeof *list->items, compare_processes);
 	for (bool found = true; found;) {
 		found = false;
 		for (size_t i = 0; i < list->count; i++) {
@@ -119,6 +162,20 @@ static void mark_descendants(struct process_list *list)
 			found = true;
 		}
 	}
+}
+
+size_t os_user_tasks(uid_t user)
+{
+	__attribute__((cleanup(process_list_clear))) struct process_list list = {0};
+	size_t tasks = 0;
+	read_processes(&list);
+	for (size_t i = 0; i < list.count; i++) {
+		cleanup_free char *path = text_format("/proc/%ld", (long)list.items[i].id);
+		struct stat status;
+		if (stat(path, &status) == 0 && status.st_uid == user)
+			tasks += list.items[i].tasks;
+	}
+	return tasks;
 }
 
 struct os_usage os_descendants_usage(void)
@@ -136,10 +193,23 @@ struct os_usage os_descendants_usage(void)
 	return usage;
 }
 
+/* Reaps all that ended.  A subreaper without children has no descendants: nobody else could have adopted them. */
+static bool has_no_descendants(void)
+{
+	int subreaper = 0;
+	pid_t id;
+	do
+		id = waitpid(-1, NULL, WNOHANG);
+	while (id > 0);
+	return id < 0 && errno == ECHILD && prctl(PR_GET_CHILD_SUBREAPER, &subreaper, 0, 0, 0) == 0 && subreaper != 0;
+}
+
 size_t os_kill_descendants(unsigned tries)
 {
 	size_t left = 0;
 	for (unsigned round = 0; round < tries; round++) {
+		if (has_no_descendants())
+			return 0;
 		__attribute__((cleanup(process_list_clear))) struct process_list list = {0};
 		read_processes(&list);
 		mark_descendants(&list);
@@ -150,11 +220,9 @@ size_t os_kill_descendants(unsigned tries)
 			kill(list.items[i].id, SIGKILL);
 			left++;
 		}
-		while (waitpid(-1, NULL, WNOHANG) > 0)
-			continue;
 		if (left == 0)
 			return 0;
-		nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 	}
 	return left;
 }

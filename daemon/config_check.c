@@ -9,10 +9,15 @@
 
 #include "config_schema.h"
 
+/* Patterns against values: an investigation needs some hundreds; beyond this, what matches nothing is no longer looked
+ * for. */
+enum { COMPARISON_LIMIT = 4000000 };
+
 struct names {
 	struct strlist axes;
 	struct strlist sources;
 	struct strlist placeholders;
+	size_t comparisons; /* done so far */
 };
 
 static int compare_texts(const void *key, const void *item)
@@ -64,20 +69,19 @@ static void report_undefined(struct config_reader *reader, const struct config_r
 	config_report(reader, used, "%s %s is not defined%s", format, quoted, hint);
 }
 
-static void check_axis(struct config_reader *reader, const struct config_reference *used, const struct names *names)
+static void check_axis(struct config_reader *reader, const struct config_reference *used, struct names *names)
 {
 	if (!is_among(&names->axes, used->name))
 		report_undefined(reader, used, &names->axes, "axis", ": add it under \"axes\" or remove this entry");
 }
 
-static void check_source(struct config_reader *reader, const struct config_reference *used, const struct names *names)
+static void check_source(struct config_reader *reader, const struct config_reference *used, struct names *names)
 {
 	if (!is_among(&names->sources, used->name))
 		report_undefined(reader, used, &names->sources, "source", ": add it under \"sources\"");
 }
 
-static void check_placeholder(struct config_reader *reader, const struct config_reference *used,
-			      const struct names *names)
+static void check_placeholder(struct config_reader *reader, const struct config_reference *used, struct names *names)
 {
 	if (!is_among(&names->placeholders, used->name))
 		report_undefined(
@@ -87,7 +91,7 @@ static void check_placeholder(struct config_reader *reader, const struct config_
 }
 
 static void check_new_placeholder(struct config_reader *reader, const struct config_reference *used,
-				  const struct names *names)
+				  struct names *names)
 {
 	cleanup_free char *quoted = config_quote(used->name);
 	if (is_among(&names->axes, used->name))
@@ -105,14 +109,16 @@ static bool matches_a_value(const struct config_axis *axis, const char *pattern)
 }
 
 /* Only where the labels are the names as written: a toolchain's or a commit's label is not known yet. */
-static void check_value(struct config_reader *reader, const struct config_reference *used, const struct names *names)
+static void check_value(struct config_reader *reader, const struct config_reference *used, struct names *names)
 {
-	(void)names;
 	const struct config *config = reader->config;
 	for (size_t i = 0; i < config->axis_count; i++) {
 		const struct config_axis *axis = &config->axes[i];
 		bool known = axis->type == AXIS_PROFILE || axis->type == AXIS_CHOICE;
-		if (!known || !text_equal(axis->name, used->axis) || matches_a_value(axis, used->name))
+		if (!known || !text_equal(axis->name, used->axis))
+			continue;
+		names->comparisons += axis->value_count;
+		if (names->comparisons > COMPARISON_LIMIT || matches_a_value(axis, used->name))
 			continue;
 		struct config_nearest nearest = {.word = used->name};
 		for (size_t j = 0; j < axis->value_count && !is_full(reader); j++)
@@ -127,7 +133,7 @@ static void check_value(struct config_reader *reader, const struct config_refere
 
 void config_check(struct config_reader *reader)
 {
-	static void (*const checks[])(struct config_reader *, const struct config_reference *, const struct names *) = {
+	static void (*const checks[])(struct config_reader *, const struct config_reference *, struct names *) = {
 		[CONFIG_AXIS_USED] = check_axis,
 		[CONFIG_SOURCE_USED] = check_source,
 		[CONFIG_PLACEHOLDER_USED] = check_placeholder,

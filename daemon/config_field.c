@@ -331,8 +331,8 @@ void config_report_repeated(struct config_reader *reader, struct config_name *na
 			continue;
 		}
 		cleanup_free char *quoted = config_quote(node->text);
-		config_report(reader, node, "two %s are called %s, the first in line %d: rename or remove one", what,
-			      quoted, names[first].node->line);
+		config_report(reader, node, "%s %s, the first in line %d: rename or remove one", what, quoted,
+			      names[first].node->line);
 	}
 }
 

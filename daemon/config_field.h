@@ -67,7 +67,7 @@ struct config_records {
 	size_t line_offset;   /* an int, or CONFIG_NONE */
 	size_t column_offset; /* likewise */
 	size_t name_offset;   /* a char *, for a mapping NAME: record; CONFIG_NONE for a list of records */
-	const char *unique;   /* "two axes": their names must differ; NULL: they need not */
+	const char *unique;   /* "two axes are called": their names must differ; NULL: they need not */
 	const struct config_table *table;
 	/* Other forms than a mapping by `table`; NULL: none.  `table` still frees it. */
 	void (*read)(struct config_reader *reader, const struct config_node *node, void *record);
@@ -138,7 +138,8 @@ void config_each_item(struct config_reader *reader, const struct config_field *f
 char *config_resolve_path(const struct config_reader *reader, const char *path);
 void config_refer(struct config_reader *reader, enum config_reference_kind kind, const char *axis, char *owned_name,
 		  const struct config_node *node);
-/* Report names that come twice ("two WHAT are called ..."); entries without a node or without a text are passed over.
+/* Report names that come twice (`WHAT "name", ...`, as in "two axes are called"); entries without a node or without a
+ * text are passed over.
  */
 struct config_name {
 	const struct config_node *node;

@@ -8,7 +8,7 @@
 
 enum {
 	REGEX_LENGTH_LIMIT = 1000, /* bytes */
-	REGEX_COST_LIMIT = 20000,  /* atoms with every {n,m} written out, which is what regcomp does in memory */
+	REGEX_COST_LIMIT = 10000,  /* atoms with every {n,m} written out, which is what regcomp does in memory */
 };
 
 /* ---- words that become something other than a text ---- */
@@ -254,20 +254,22 @@ const struct config_type config_type_matches = {"a number or a range (1, \"1..\"
 
 /* ---- the regular expression ---- */
 
-/* The upper bound of `{n}`, `{n,}` or `{n,m}` at `at`, at least 1; 1 for anything else. */
-static long long repeats(const char *at)
+/* The upper bound of the `{n}`, `{n,}`, `{,m}` or `{n,m}` at `*at`, at least 1.  Moves to its `}`; stays where it is
+ * none. */
+static long long take_repeats(const char **at)
 {
+	const char *end = *at + 1;
 	long long low = 1;
 	long long high = 1;
-	at++;
-	if (!config_take_number(&at, &low) && *at != ',')
-		return 1;
+	bool bounded = config_take_number(&end, &low);
 	high = low;
-	if (*at == ',') {
-		at++;
-		if (!config_take_number(&at, &high))
-			high = low;
+	if (*end == ',') {
+		end++;
+		bounded = config_take_number(&end, &high) || bounded;
 	}
+	if (*end != '}' || !bounded)
+		return 1;
+	*at = end;
 	return high < 1 ? 1 : high;
 }
 
@@ -286,6 +288,14 @@ static const char *bracket_end(const char *at)
 			at = class_end + 1;
 	}
 	return *at != '\0' ? at : at - 1;
+}
+
+/* To the last byte of the one atom at `at`: `x`, `\x` or `[...]`. */
+static const char *atom_end(const char *at)
+{
+	if (*at == '\\' && at[1] != '\0')
+		return at + 1;
+	return *at == '[' ? bracket_end(at) : at;
 }
 
 /*
@@ -307,21 +317,18 @@ static bool is_affordable(const char *text)
 			last = cost + 1;
 			cost = before[--depth] + last;
 		} else if (*text == '{') {
-			long long times = repeats(text);
+			long long times = take_repeats(&text);
 			if (times > REGEX_COST_LIMIT)
 				return false;
 			cost += last * (times - 1);
 			last *= times;
-		} else {
-			if (*text == '\\' && text[1] != '\0')
-				text++;
-			else if (*text == '[')
-				text = bracket_end(text);
+		} else if (strchr("*+?", *text) == NULL) {
+			text = atom_end(text);
 			last = 1;
 			cost++;
 		}
 	}
-	return *text == '\0';
+	return cost <= REGEX_COST_LIMIT;
 }
 
 static void read_regex(struct config_reader *reader, const struct config_field *field, const struct config_node *node,

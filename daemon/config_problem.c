@@ -102,7 +102,17 @@ char *config_quote(const char *text)
 
 static size_t close_enough(size_t length)
 {
-	return length <= 3 ? 1 : length <= 8 ? 2 : 3;
+	return length <= 4 ? 1 : length <= 8 ? 2 : 3;
+}
+
+/* "nmae" for "name": two edits to text_distance, one slip of the hand. */
+static bool is_swap(const char *a, const char *b)
+{
+	while (*a != '\0' && *a == *b) {
+		a++;
+		b++;
+	}
+	return a[0] != '\0' && a[1] != '\0' && a[0] == b[1] && a[1] == b[0] && strcmp(a + 2, b + 2) == 0;
 }
 
 void config_nearest_consider(struct config_nearest *nearest, const char *candidate)
@@ -114,7 +124,7 @@ void config_nearest_consider(struct config_nearest *nearest, const char *candida
 	size_t limit = close_enough(length);
 	if (length + limit < other || other + limit < length)
 		return;
-	size_t distance = text_distance(nearest->word, candidate);
+	size_t distance = is_swap(nearest->word, candidate) ? 1 : text_distance(nearest->word, candidate);
 	if (distance > limit || distance >= length || distance >= other)
 		return;
 	if (nearest->best == NULL || distance < nearest->distance) {

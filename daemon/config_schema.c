@@ -194,7 +194,7 @@ static const struct config_records value_records = {
 	.line_offset = offsetof(struct config_value, line),
 	.column_offset = offsetof(struct config_value, column),
 	.name_offset = CONFIG_NONE,
-	.unique = "values of an axis",
+	.unique = "two values of an axis are called",
 	.table = &value_table,
 	.read = read_value,
 };
@@ -236,8 +236,8 @@ static const struct config_field axis_fields[] = {
 };
 static const struct config_table axis_table =
 	TABLE("an axis", axis_fields, .prepare = prepare_axis, .finish = finish_axis);
-static const struct config_records axis_records =
-	RECORDS(config, axis, config_axis, .name_offset = CONFIG_NONE, .unique = "axes", .table = &axis_table);
+static const struct config_records axis_records = RECORDS(config, axis, config_axis, .name_offset = CONFIG_NONE,
+							  .unique = "two axes are called", .table = &axis_table);
 
 /* ---- overrides ---- */
 
@@ -276,8 +276,9 @@ static const struct config_field override_fields[] = {
 	    .help = "a list of edits"),
 };
 static const struct config_table override_table = TABLE("an override", override_fields, .finish = finish_override);
-static const struct config_records override_records = RECORDS(
-	config, override, config_override, .name_offset = CONFIG_NONE, .unique = "overrides", .table = &override_table);
+static const struct config_records override_records =
+	RECORDS(config, override, config_override, .name_offset = CONFIG_NONE, .unique = "two overrides are called",
+		.table = &override_table);
 
 /* ---- exclude and include ---- */
 
@@ -366,8 +367,9 @@ static const struct config_field webhook_fields[] = {
 	    .standard = DAYS(1)),
 };
 static const struct config_table webhook_table = TABLE("a webhook", webhook_fields, .finish = finish_webhook);
-static const struct config_records webhook_records = RECORDS(
-	config, webhook, config_webhook, .name_offset = CONFIG_NONE, .unique = "webhooks", .table = &webhook_table);
+static const struct config_records webhook_records =
+	RECORDS(config, webhook, config_webhook, .name_offset = CONFIG_NONE, .unique = "two webhooks are called",
+		.table = &webhook_table);
 
 /* ---- the whole ---- */
 
@@ -389,7 +391,7 @@ static void finish_investigation(struct config_reader *reader, const struct conf
 	cleanup_free struct config_name *crates = memory_new(axes->count, sizeof *crates);
 	for (size_t i = 0; i < axes->count; i++)
 		crates[i].node = crate_of_axis(axes->entries[i].value);
-	config_report_repeated(reader, crates, axes->count, "crates of axes");
+	config_report_repeated(reader, crates, axes->count, "two axes set the crate");
 }
 
 static const struct config_field investigation_fields[] = {

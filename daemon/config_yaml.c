@@ -147,6 +147,8 @@ static const char *advice(const struct builder *builder)
 	};
 	if (indented_by_tab(builder, builder->parser.problem_mark))
 		return "the line is indented by a tab: use spaces";
+	if (text_equal(builder->parser.context, "while scanning a tag"))
+		return "put a text that starts with ! in quotes";
 	char character = character_at(builder, builder->parser.problem_mark);
 	for (size_t i = 0; i < sizeof table / sizeof *table; i++)
 		if (character == table[i].character)

@@ -377,6 +377,7 @@ static int list_commits(const struct investigation *investigation, const struct 
 				   error);
 	struct source_commits *commits = &investigation->commits[index];
 	commits->items = memory_grow(commits->items, commits->count, &commits->capacity, sizeof *commits->items);
+	commits->items[0] = (struct source_commit){0};
 	if (source_resolve(source, entry->name, &commits->items[0], error) < 0)
 		return -1;
 	commits->count = 1;

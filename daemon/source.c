@@ -381,9 +381,18 @@ static int consider_reference(const char *reference, void *context)
 	return 0;
 }
 
+/* Not git_repository_is_empty, which wants HEAD to be the default branch of the user's configuration as well. */
+static bool has_no_references(git_repository *repository)
+{
+	cleanup_git(reference_iterator) git_reference_iterator *iterator = NULL;
+	const char *name = NULL;
+	return git_reference_iterator_new(&iterator, repository) == 0 &&
+	       git_reference_next_name(&name, iterator) == GIT_ITEROVER;
+}
+
 static int no_such_revision(const struct source *source, const char *name, struct error *error)
 {
-	if (git_repository_is_empty(source->repository) == 1)
+	if (has_no_references(source->repository))
 		return error_set(error, "%s: the repository has no commits yet", name);
 	if (text_equal(name, "HEAD"))
 		return error_set(error, "HEAD: the repository's default branch has no commits or is not known");
@@ -435,16 +444,15 @@ static int replace_by_parent(const struct source *source, const char *revision, 
 	return 0;
 }
 
-/* The number after ^ or ~ (1 where there is none); `*at` moves behind it.  -1 where it is too large. */
+/* The number after ^ or ~ (1 where there is none); `*at` moves behind it.  -1 where it is too large or something else
+ * follows. */
 static long parse_count(const char **at)
 {
-	if (**at < '0' || **at > '9')
-		return 1;
-	long count = 0;
+	long count = **at < '0' || **at > '9';
 	for (; **at >= '0' && **at <= '9'; (*at)++)
 		if ((count = count * 10 + (**at - '0')) > PARENT_LIMIT)
 			return -1;
-	return count;
+	return **at == '\0' || **at == '^' || **at == '~' ? count : -1;
 }
 
 static int apply_suffix(const struct source *source, const char *revision, const char **at, git_commit **commit,
@@ -516,9 +524,9 @@ int source_find_commit(const struct source *source, const char *oid, git_commit 
 int source_clean_path(const char *path, char **clean, struct error *error)
 {
 	cleanup_str struct str joined = {0};
+	*clean = NULL;
 	if (path[0] == '/')
-		return error_set(error, "%s: write the path as it is inside the repository, without a slash before it",
-				 path);
+		return error_set(error, "%s: write the path inside the repository, without a slash before it", path);
 	for (const char *part = path; *part != '\0';) {
 		size_t length = strcspn(part, "/");
 		if (length == 2 && strncmp(part, "..", 2) == 0)
@@ -592,7 +600,8 @@ int source_read_file(struct source *source, const char *oid, const char *path, s
 	cleanup_git(tree_entry) git_tree_entry *entry = NULL;
 	cleanup_free char *clean = NULL;
 	str_clear(contents);
-	if (source_clean_path(path, &clean, error) < 0 || source_find_commit(source, oid, &commit, error) < 0)
+	if (source_clean_path(path, &clean, error) < 0 || clean == NULL ||
+	    source_find_commit(source, oid, &commit, error) < 0)
 		return -1;
 	if (git_commit_tree(&tree, commit) < 0)
 		return source_object_error(source, error, "reading the tree of %s", oid);

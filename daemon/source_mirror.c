@@ -365,7 +365,15 @@ static int transfer_all(git_repository *repository, git_remote *remote, struct t
 static int transfer_from(git_repository *repository, const char *url, struct transfer *transfer, struct error *error)
 {
 	cleanup_git(remote) git_remote *remote = NULL;
-	if (git_remote_create_anonymous(&remote, repository, url) < 0)
+	git_remote_create_options options;
+	git_remote_create_options_init(&options, GIT_REMOTE_CREATE_OPTIONS_VERSION);
+	/*
+	 * Without url.*.insteadOf: what is fetched is what the investigation says, `alternates` are there for the rest,
+	 * and libgit2 1.5 leaks 20 KiB for every entry of the configuration that it compares.
+	 */
+	options.flags = GIT_REMOTE_CREATE_SKIP_INSTEADOF | GIT_REMOTE_CREATE_SKIP_DEFAULT_FETCHSPEC;
+	options.repository = repository;
+	if (git_remote_create_with_opts(&remote, url, &options) < 0)
 		return source_error(error, "cannot use this URL");
 	int result = transfer_all(repository, remote, transfer, error);
 	if (result < 0 && transfer->refused)
@@ -453,14 +461,38 @@ static int sweep(const char *folder, struct error *error)
 
 /* ---- the state of a mirror ---- */
 
+/* libgit2's iterator passes over branches that it cannot parse, such as the empty files that a power cut leaves. */
+static int check_loose_references(git_repository *repository, const char *folder, const char *prefix,
+				  struct error *error)
+{
+	cleanup_strlist struct strlist names = {0};
+	if (fs_list_folder(folder, &names, error) < 0)
+		return -1;
+	for (size_t i = 0; i < names.count; i++) {
+		cleanup_git(reference) git_reference *reference = NULL;
+		cleanup_free char *path = path_join(folder, names.items[i]);
+		cleanup_free char *name = path_join(prefix, names.items[i]);
+		if (path_is_folder(path)) {
+			if (check_loose_references(repository, path, name, error) < 0)
+				return -1;
+		} else if (git_reference_lookup(&reference, repository, name) < 0) {
+			return source_error(error, "%s", name);
+		}
+	}
+	return 0;
+}
+
 /* Whether what the branches and tags name can be read: that finds lost packs, cut packs and empty files after a crash.
  */
 static int check_references(git_repository *repository, struct error *error)
 {
 	cleanup_git(reference_iterator) git_reference_iterator *iterator = NULL;
 	cleanup_git(reference) git_reference *head = NULL;
+	cleanup_free char *loose = path_join(git_repository_path(repository), "refs");
 	if (git_reference_lookup(&head, repository, "HEAD") < 0)
 		return source_error(error, "HEAD");
+	if (check_loose_references(repository, loose, "refs", error) < 0)
+		return -1;
 	if (git_reference_iterator_new(&iterator, repository) < 0)
 		return source_error(error, "cannot list branches and tags");
 	for (;;) {
@@ -486,12 +518,15 @@ static int check_references(git_repository *repository, struct error *error)
 static int open_whole(git_repository **repository, const char *folder, struct error *error)
 {
 	cleanup_git(repository) git_repository *opened = NULL;
+	cleanup_git(config) git_config *config = NULL;
 	cleanup_free char *mark = path_join(folder, SOURCE_DAMAGE_FILE);
 	*repository = NULL;
 	if (path_exists(mark))
 		return error_set(error, "reading it failed before (see %s)", mark);
 	if (git_repository_open_bare(&opened, folder) < 0)
 		return source_error(error, "cannot open it");
+	if (git_repository_config_snapshot(&config, opened) < 0)
+		return source_error(error, "cannot read its configuration");
 	if (check_references(opened, error) < 0)
 		return -1;
 	*repository = opened;

@@ -1,10 +1,12 @@
 /* See sql.h. */
 #include "sql.h"
 
+#include <errno.h>
 #include <sqlite3.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 
 #include "log.h"
 #include "str.h"
@@ -23,6 +25,15 @@ struct sql {
 	size_t capacity;
 };
 
+/* A full disk comes as several codes; the shared-memory file of WAL does not even say ENOSPC. */
+static bool disk_is_full(struct sql *sql, int code)
+{
+	struct statvfs space;
+	if ((code & 0xff) == SQLITE_FULL || sqlite3_system_errno(sql->handle) == ENOSPC)
+		return true;
+	return (code & 0xff) == SQLITE_IOERR && statvfs(sql->path, &space) == 0 && space.f_bavail == 0;
+}
+
 static int trouble(struct sql *sql, struct error *error, const char *attempt)
 {
 	int code = sqlite3_extended_errcode(sql->handle);
@@ -31,7 +42,7 @@ static int trouble(struct sql *sql, struct error *error, const char *attempt)
 	if ((code & 0xff) == SQLITE_CORRUPT)
 		return error_set(error, "%s is damaged (%s): move it away and start again, or restore a copy", sql->path,
 				 sqlite3_errmsg(sql->handle));
-	if ((code & 0xff) == SQLITE_FULL)
+	if (disk_is_full(sql, code))
 		return error_set(error, "no space left for %s: make room and start again", sql->path);
 	return error_set(error, "%s in %s: %s (SQLite code %d)", attempt, sql->path, sqlite3_errmsg(sql->handle), code);
 }

@@ -123,11 +123,11 @@ def test_a_file_that_is_no_database_is_refused_and_left_alone(place, letters):
 
 
 def test_a_full_disk_is_trouble_of_our_own_and_no_outcome(place, letters):
-    """On a tmpfs of 1 MiB that is full but for a little: errors, never a fail; with room again the same command ends the walk."""
+    """On a tmpfs of 4 MiB that is full: errors, never a fail; with room again the same command ends the walk."""
     if os.geteuid() != 0:
         pytest.skip("mounting a small tmpfs needs root")
     place.state.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place.state)], check=False)
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(place.state)], check=False)
     if mounted.returncode != 0:
         pytest.skip("a tmpfs cannot be mounted here")
     try:
@@ -135,13 +135,12 @@ def test_a_full_disk_is_trouble_of_our_own_and_no_outcome(place, letters):
         place.run("run", file, check=0)
         shutil.rmtree(place.state / "logs")
         filler = place.state / "filler"
-        with open(filler, "wb") as full:
-            try:
+        try:
+            with open(filler, "wb", buffering=0) as full:
                 while True:
                     full.write(b"x" * 4096)
-                    full.flush()
-            except OSError:
-                pass
+        except OSError:
+            pass
         place.write("reproducer/readme", "so that all cells are new\n")
         result = place.run("run", file, check=3)
         assert "no space left" in result.stderr.lower()
