@@ -217,6 +217,11 @@ enum investigation_end investigation_end(const struct investigation *investigati
 	return investigation->end;
 }
 
+bool investigation_has_matrix(const struct investigation *investigation)
+{
+	return investigation->id != 0;
+}
+
 const char *investigation_trouble(const struct investigation *investigation)
 {
 	return error_text(&investigation->error);

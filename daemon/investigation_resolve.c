@@ -304,6 +304,7 @@ static void releases_answered(void *context, size_t slot, const struct result *r
 	struct investigation *investigation = context;
 	(void)slot;
 	if (stopped) {
+		forget_answers(investigation);
 		investigation_advance_all(investigation);
 		return;
 	}
