@@ -36,12 +36,12 @@ static void want_confirmation(struct investigation *investigation, size_t cell)
 		investigation->cells[cell].confirmation = CONFIRMATION_WANTED;
 }
 
-/* The first bad cell, once it is final. */
-static void want_first_bad(struct investigation *investigation)
+/* The first bad cell, once it is final; at the end of the walk what stands in for it too, because it is posted then. */
+static void want_first_bad(struct investigation *investigation, bool at_end)
 {
 	bool final;
 	long cell = plan_first_bad(&investigation->plan, &final);
-	if (cell != PLAN_NONE && final)
+	if (cell != PLAN_NONE && (final || at_end))
 		want_confirmation(investigation, (size_t)cell);
 }
 
@@ -105,10 +105,11 @@ static bool take_cell(struct walker *walker)
 {
 	struct investigation *investigation = walker->investigation;
 	cleanup_error struct error error = {0};
-	want_first_bad(investigation);
+	want_first_bad(investigation, false);
 	if (!take_confirmation(walker) && !take_next(walker)) {
 		if (!walk_is_done(investigation))
 			return false;
+		want_first_bad(investigation, true);
 		if (want_boundaries(investigation, &error) < 0) {
 			investigation_fail(investigation, "reading the boundaries", &error);
 			return false;
@@ -195,15 +196,14 @@ static void note_outcome(struct walker *walker, enum outcome outcome)
 static void record(struct walker *walker, const struct result *result)
 {
 	struct investigation *investigation = walker->investigation;
-	const struct cell_record *known = &investigation->cells[walker->cell];
 	cleanup_error struct error error = {0};
 	cleanup_free char *reason = NULL;
 	struct store_decision decision = {.outcome = result->outcome, .reason = result->reason};
-	if (walker->confirms && result->outcome == OUTCOME_ERROR)
-		decision = (struct store_decision){.outcome = known->outcome, .reason = result->reason};
-	else if (walker->confirms)
+	bool undecided = walker->confirms && result->outcome == OUTCOME_ERROR;
+	if (walker->confirms && !undecided)
 		decide_confirmation(walker, result, &decision, &reason);
-	if (store_finish_attempt(investigation->setup.store, walker->attempt_id, result, &decision, &error) < 0) {
+	if (store_finish_attempt(investigation->setup.store, walker->attempt_id, result, undecided ? NULL : &decision, &error) <
+	    0) {
 		leave_cell(walker);
 		investigation_fail(investigation, "recording an attempt", &error);
 		return;
@@ -231,7 +231,10 @@ static bool start_attempt(struct walker *walker)
 
 void investigation_conclude(struct walker *walker, enum outcome outcome, const char *reason)
 {
-	cleanup_result struct result result = {.outcome = outcome, .reason = text_copy(reason), .exit_status = -1};
+	/* what cannot be prepared again contradicts nothing that was seen */
+	cleanup_result struct result result = {.outcome = walker->confirms ? OUTCOME_ERROR : outcome,
+					       .reason = text_copy(reason),
+					       .exit_status = -1};
 	if (!start_attempt(walker))
 		return;
 	/* trying again was done while preparing */

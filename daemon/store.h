@@ -79,7 +79,7 @@ struct store_decision {
 	bool confirmed;
 };
 
-/* Records the attempt, its runs and what they mean for the cell. */
+/* Records the attempt, its runs and what they mean for the cell: nothing where `decision` is NULL. */
 int store_finish_attempt(struct store *store, long long attempt_id, const struct result *result,
 			 const struct store_decision *decision, struct error *error);
 /* An attempt that was stopped on purpose: it says nothing about the cell. */

@@ -67,7 +67,7 @@ int store_finish_attempt(struct store *store, long long attempt_id, const struct
 	if (sql_begin(store->sql, error) < 0)
 		return -1;
 	if (save_attempt(store, attempt_id, result, error) < 0 || save_runs(store, attempt_id, result->runs, error) < 0 ||
-	    save_decision(store, attempt_id, result, decision, error) < 0) {
+	    (decision != NULL && save_decision(store, attempt_id, result, decision, error) < 0)) {
 		sql_rollback(store->sql);
 		return -1;
 	}

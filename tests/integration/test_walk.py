@@ -188,3 +188,27 @@ def test_a_worker_that_is_missing_is_one_clear_line(place, letters):
     result = place.run("run", "--worker", "/nonexistent/worker", file)
     assert result.returncode == 3
     assert "cannot run the worker /nonexistent/worker: No such file or directory" in result.stderr
+
+
+def test_an_error_while_confirming_changes_nothing_that_was_seen(place, letters):
+    file = letters([["number=3 letter=a", {"outcome": "fail", "clean": "error"}], ["number=3", "fail"]], more="retries: 0\n")
+    place.run("run", file, check=0)
+    (cell,) = place.query("SELECT * FROM matrix WHERE combination = 'number=3 letter=a'")
+    assert (cell["outcome"], cell["confirmed"], cell["reason"]) == ("fail", 0, "as told")
+
+
+def test_what_is_confirmed_by_a_later_run_is_posted_then(place, letters):
+    rules = [["number=3 letter=a", {"outcome": "fail", "clean": "error", "reason": "seen"}], ["number=3", "fail"]]
+    file = letters(rules, more="retries: 0\n")
+    place.run("run", file, check=0)
+    place.rules([["number=3", "fail"]])
+    place.run("run", file, check=0)
+    bodies = [json.loads(row["body"]) for row in place.query("SELECT body FROM finding WHERE kind = 'first-bad' ORDER BY id")]
+    assert [body["confirmed"] for body in bodies] == [False, True]
+
+
+def test_a_provisional_first_bad_combination_is_confirmed_before_it_is_posted(place, letters):
+    rules = [["number=1 letter=a", "error"], ["letter=b", "fail"]]
+    place.run("run", letters(rules, more="retries: 0\n"), check=3)
+    (body,) = [json.loads(row["body"]) for row in place.query("SELECT body FROM finding WHERE kind = 'first-bad'")]
+    assert (body["combination"], body["final"], body["confirmed"]) == ("number=1 letter=b", False, True)
