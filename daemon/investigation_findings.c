@@ -69,7 +69,8 @@ int investigation_record_first_bad(struct investigation *investigation, struct e
 	long cell = plan_first_bad(&investigation->plan, &final);
 	if (cell == PLAN_NONE || !final || investigation->first_bad_recorded)
 		return 0;
-	if (investigation->setup.config->confirm > 0 && !investigation->cells[cell].confirmed)
+	if (investigation->setup.config->confirm > 0 &&
+	    !(investigation->cells[cell].confirmed && investigation->cells[cell].repeatable))
 		return 0;
 	investigation->first_bad_recorded = true;
 	return add_first_bad(investigation, error);

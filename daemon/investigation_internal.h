@@ -59,6 +59,7 @@ struct cell_record {
 	long long id; /* in the store; 0 where it is excluded or skipped */
 	enum outcome outcome;
 	bool confirmed;
+	bool repeatable;	    /* confirmed in a folder that is kept */
 	unsigned char confirmation; /* enum confirmation */
 	unsigned char errors;	    /* in this run */
 };

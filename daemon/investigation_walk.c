@@ -23,17 +23,18 @@ enum {
 
 /* Which cell next ------------------------------------------------------------------------------------------------------ */
 
-static bool needs_confirmation(const struct investigation *investigation, size_t cell)
+/* `keeps`: its folder is to stay, so that it can be repeated by hand; where it was confirmed in one that did not (as a cell of a
+ * boundary, of this or another investigation), that is done once more. */
+static void want_confirmation(struct investigation *investigation, size_t cell, bool keeps)
 {
-	const struct cell_record *record = &investigation->cells[cell];
-	return investigation->setup.config->confirm > 0 && record->id != 0 && !record->confirmed &&
-	       record->confirmation == CONFIRMATION_NONE;
-}
-
-static void want_confirmation(struct investigation *investigation, size_t cell)
-{
-	if (needs_confirmation(investigation, cell))
-		investigation->cells[cell].confirmation = CONFIRMATION_WANTED;
+	struct cell_record *record = &investigation->cells[cell];
+	if (investigation->setup.config->confirm == 0 || record->id == 0 ||
+	    record->errors > investigation->setup.config->retries)
+		return;
+	if (record->confirmed && record->confirmation == CONFIRMATION_DONE && keeps && !record->repeatable)
+		record->confirmation = CONFIRMATION_NONE;
+	if ((!record->confirmed || (keeps && !record->repeatable)) && record->confirmation == CONFIRMATION_NONE)
+		record->confirmation = CONFIRMATION_WANTED;
 }
 
 /* The first bad cell, once it is final; at the end of the walk what stands in for it too, because it is posted then. */
@@ -42,7 +43,7 @@ static void want_first_bad(struct investigation *investigation, bool at_end)
 	bool final;
 	long cell = plan_first_bad(&investigation->plan, &final);
 	if (cell != PLAN_NONE && (final || at_end))
-		want_confirmation(investigation, (size_t)cell);
+		want_confirmation(investigation, (size_t)cell, true);
 }
 
 /* The cells of every boundary that nothing confirms yet.  -1: trouble. */
@@ -52,8 +53,8 @@ static int want_boundaries(struct investigation *investigation, struct error *er
 	int result = view_boundaries(store_connection(investigation->setup.store), investigation->setup.config->name,
 				     &boundaries, error);
 	for (size_t i = 0; result == 0 && i < boundaries.count; i++) {
-		want_confirmation(investigation, (size_t)boundaries.items[i].from_walk_index);
-		want_confirmation(investigation, (size_t)boundaries.items[i].to_walk_index);
+		want_confirmation(investigation, (size_t)boundaries.items[i].from_walk_index, false);
+		want_confirmation(investigation, (size_t)boundaries.items[i].to_walk_index, false);
 	}
 	view_boundaries_clear(&boundaries);
 	return result;
@@ -152,6 +153,7 @@ static void decide_confirmation(const struct walker *walker, const struct result
 	const struct cell_record *record = &investigation->cells[walker->cell];
 	decision->outcome = result->outcome;
 	decision->confirmed = true;
+	decision->keeps = walker->keeps;
 	if (result->outcome == record->outcome ||
 	    investigation_plan_state(investigation, result->outcome) == investigation_plan_state(investigation, record->outcome))
 		return;
@@ -185,6 +187,7 @@ static void note_outcome(struct walker *walker, enum outcome outcome)
 	record->outcome = outcome;
 	record->errors = 0;
 	record->confirmed = walker->confirms;
+	record->repeatable = record->repeatable || walker->keeps;
 	if (walker->confirms)
 		record->confirmation = CONFIRMATION_DONE;
 	plan_set(&investigation->plan, walker->cell, investigation_plan_state(investigation, outcome));
@@ -238,7 +241,7 @@ void investigation_conclude(struct walker *walker, enum outcome outcome, const c
 	if (!start_attempt(walker))
 		return;
 	/* trying again was done while preparing */
-	walker->investigation->cells[walker->cell].errors = UCHAR_MAX;
+	walker->investigation->cells[walker->cell].errors = UCHAR_MAX - 1;
 	record(walker, &result);
 }
 
