@@ -132,6 +132,7 @@ static void begin(void *context)
 	investigation->context.has_manifest = path_exists(manifest);
 	investigation->context.reproducer_hash = investigation->reproducer_hash;
 	investigation_resolve(investigation);
+	investigation_start_status(investigation);
 }
 
 struct investigation *investigation_start(const struct investigation_setup *setup)

@@ -18,7 +18,6 @@
 
 enum {
 	DEADLINE_SPARE_MS = 120000, /* on top of a job's own limits */
-	STATUS_EVERY_MS = 250,
 };
 
 /* Which cell next ------------------------------------------------------------------------------------------------------ */
@@ -343,21 +342,11 @@ void investigation_advance(struct walker *walker)
 	}
 }
 
-static void show_status(void *context)
-{
-	struct investigation *investigation = context;
-	investigation_show_status(investigation);
-	investigation->status_timer =
-		loop_timer_start(investigation->setup.loop, STATUS_EVERY_MS, show_status, investigation);
-}
-
 void investigation_walk(struct investigation *investigation)
 {
 	struct plan_counts counts = plan_count(&investigation->plan);
 	log_info("%zu cells, %zu of them decided already", counts.cells, counts.cells - counts.open);
 	investigation->walking = true;
 	investigation->walk_started_ms = os_monotonic_ms();
-	if (log_has_terminal())
-		show_status(investigation);
 	investigation_advance_all(investigation);
 }

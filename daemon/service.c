@@ -27,9 +27,12 @@ struct service {
 static void asked_to_stop(void *context)
 {
 	struct service *service = context;
-	if (++service->stops > 1)
-		return;
-	log_info("stopping: what is finished is kept, the same command goes on with the rest");
+	if (++service->stops > 1) {
+		/* an end at any instant loses nothing, and the workers end when their input does */
+		log_warning("ending at once");
+		_exit(EXIT_TROUBLE);
+	}
+	log_info("stopping: what is finished is kept, the same command goes on with the rest (once more: at once)");
 	if (service->investigation != NULL)
 		investigation_stop(service->investigation);
 }
