@@ -188,47 +188,45 @@ SELECT f.investigation AS investigation,
 	(SELECT c.commands FROM cell c WHERE c.id = f.cell) AS commands,
 	f.walk_index AS walk_index,
 	f.cell AS cell
-FROM matrix f
-WHERE f.walk_index = (
-	SELECT min(p.walk_index)
-	FROM investigation i
-	JOIN place p ON p.investigation_id = i.id
-	JOIN cell c ON c.id = p.cell_id
-	JOIN bad_outcome b ON b.investigation_id = i.id AND b.outcome = c.outcome
-	WHERE i.name = f.investigation);
+FROM (SELECT q.investigation_id AS investigation_id, min(q.walk_index) AS walk_index
+	FROM place q
+	JOIN cell c ON c.id = q.cell_id
+	JOIN bad_outcome b ON b.investigation_id = q.investigation_id AND b.outcome = c.outcome
+	GROUP BY q.investigation_id) p
+JOIN investigation i ON i.id = p.investigation_id
+JOIN matrix f ON f.investigation = i.name AND f.walk_index = p.walk_index;
 
 -- Pairs of neighbours on an ordered axis, one good (pass) and one bad, all else equal.  Values between them that gave no
 -- evidence (build-fail, skip, ...) are passed over and counted in "gap".  One row a pair.
 CREATE VIEW boundary_pairs AS
 WITH evidence AS (
-	SELECT p.investigation_id, a.id AS axis_id, a.name AS axis, a.position AS axis_position,
+	SELECT i.name AS investigation, a.id AS axis_id, a.name AS axis, a.position AS axis_position,
 		p.walk_index,
 		(p.walk_index / a.stride) % a.size AS position,
 		p.walk_index - (p.walk_index / a.stride) % a.size * a.stride AS line,
-		p.combination, p.cell_id, c.outcome,
-		b.outcome IS NOT NULL AS is_bad
+		p.cell_id, b.outcome IS NOT NULL AS is_bad
 	FROM axis a
+	JOIN investigation i ON i.id = a.investigation_id
 	JOIN place p ON p.investigation_id = a.investigation_id
 	JOIN cell c ON c.id = p.cell_id
 	LEFT JOIN bad_outcome b ON b.investigation_id = p.investigation_id AND b.outcome = c.outcome
 	WHERE a.ordered = 1 AND (c.outcome = 'pass' OR b.outcome IS NOT NULL)
-), pairs AS (
+), pairs AS ( -- "investigation" is a part of the window so that a query for one looks at no other
 	SELECT *,
 		lag(position) OVER along AS from_position, lag(is_bad) OVER along AS from_bad,
-		lag(walk_index) OVER along AS from_walk_index, lag(cell_id) OVER along AS from_cell,
-		lag(combination) OVER along AS from_combination
+		lag(walk_index) OVER along AS from_walk_index, lag(cell_id) OVER along AS from_cell
 	FROM evidence
-	WINDOW along AS (PARTITION BY axis_id, line ORDER BY position)
+	WINDOW along AS (PARTITION BY investigation, axis_id, line ORDER BY position)
 )
-SELECT i.name AS investigation,
+SELECT p.investigation AS investigation,
 	p.axis AS axis,
 	CASE WHEN p.is_bad THEN 'introduced' ELSE 'fixed' END AS change,
 	f.label AS from_value,
 	t.label AS to_value,
 	t.detail AS to_detail,
 	p.position - p.from_position - 1 AS gap,
-	p.from_combination AS from_combination,
-	p.combination AS to_combination,
+	(SELECT o.combination FROM place o WHERE o.investigation_id = i.id AND o.walk_index = p.from_walk_index) AS from_combination,
+	(SELECT o.combination FROM place o WHERE o.investigation_id = i.id AND o.walk_index = p.walk_index) AS to_combination,
 	p.axis_position AS axis_position,
 	p.from_position AS from_position,
 	p.position AS to_position,
@@ -237,7 +235,7 @@ SELECT i.name AS investigation,
 	p.from_cell AS from_cell,
 	p.cell_id AS to_cell
 FROM pairs p
-JOIN investigation i ON i.id = p.investigation_id
+JOIN investigation i ON i.name = p.investigation
 JOIN value f ON f.axis_id = p.axis_id AND f.position = p.from_position
 JOIN value t ON t.axis_id = p.axis_id AND t.position = p.position
 WHERE p.is_bad <> p.from_bad;

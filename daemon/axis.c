@@ -104,6 +104,21 @@ static void json_list_copy(struct strlist *list, const json_t *array)
 	}
 }
 
+/* The entry that the worker was asked for by this name; NULL for what "auto" found. */
+static const struct config_value *asked_entry(const struct config_axis *axis, const char *name)
+{
+	static const char command[] = "command:";
+	for (size_t i = 0; i < axis->value_count; i++) {
+		const struct config_value *entry = &axis->values[i];
+		if (entry->command != NULL && text_starts_with(name, command) &&
+		    text_equal(name + sizeof command - 1, entry->command))
+			return entry;
+		if (entry->command == NULL && text_equal(entry->name, name) && strcmp(name, "auto") != 0)
+			return entry;
+	}
+	return NULL;
+}
+
 int axis_take_toolchains(struct axis *axis, const json_t *answer, struct error *error)
 {
 	if (!json_is_array(answer))
@@ -127,8 +142,13 @@ int axis_take_toolchains(struct axis *axis, const json_t *answer, struct error *
 			strlist_add(&value->path, path);
 		if (value->identity == NULL)
 			value->identity = text_copy("unknown");
-		if (json_string_value(json_object_get(found, "root")) != NULL)
-			value->detail = json_text_copy(found, "root");
+		value->config = name != NULL ? asked_entry(axis->config, name) : NULL;
+		const char *root = json_string_value(json_object_get(found, "root"));
+		const char *note = value->config != NULL ? value->config->note : NULL;
+		if (root != NULL && note != NULL)
+			value->detail = text_format("%s; %s", root, note);
+		else
+			value->detail = text_copy(root != NULL ? root : note);
 	}
 	return 0;
 }
@@ -175,7 +195,8 @@ void axis_take_commits(struct axis *axis, const struct config_value *entry, cons
 		value->oid = text_copy(commit->oid);
 		value->label = entry->commits != NULL ? text_copy_range(commit->oid, SHORT_OID) : entry_label(entry);
 		value->identity = text_format("commit %s", commit->oid);
-		value->detail = text_format("%s %s", date, commit->subject);
+		value->detail = entry->note != NULL ? text_format("%s %s; %s", date, commit->subject, entry->note)
+						   : text_format("%s %s", date, commit->subject);
 	}
 }
 
@@ -187,6 +208,7 @@ void axis_take_unresolved(struct axis *axis, const struct config_value *entry, c
 	value->identity = text_copy("unresolved");
 	value->skip_reason = text_copy(reason);
 	value->from_range = entry->commits != NULL;
+	value->detail = text_copy(entry->note);
 }
 
 void axis_drop_duplicates(struct axis *axis)

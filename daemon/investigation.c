@@ -132,6 +132,7 @@ static void begin(void *context)
 	investigation->context.has_manifest = path_exists(manifest);
 	investigation->context.reproducer_hash = investigation->reproducer_hash;
 	investigation_resolve(investigation);
+	investigation_start_status(investigation);
 }
 
 struct investigation *investigation_start(const struct investigation_setup *setup)
@@ -215,6 +216,11 @@ void investigation_advance_all(struct investigation *investigation)
 enum investigation_end investigation_end(const struct investigation *investigation)
 {
 	return investigation->end;
+}
+
+bool investigation_has_matrix(const struct investigation *investigation)
+{
+	return investigation->id != 0;
 }
 
 const char *investigation_trouble(const struct investigation *investigation)

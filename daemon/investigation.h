@@ -40,6 +40,8 @@ struct investigation *investigation_start(const struct investigation_setup *setu
 /* End soon: workers are asked to stop, what is finished stays. */
 void investigation_stop(struct investigation *investigation);
 enum investigation_end investigation_end(const struct investigation *investigation);
+/* Did it get as far as a matrix in the database, so that there is something to report? */
+bool investigation_has_matrix(const struct investigation *investigation);
 /* Why it ended in trouble; never NULL. */
 const char *investigation_trouble(const struct investigation *investigation);
 /* After on_end: the axes with their values and identities, the number of cells, what is excluded.  Appended to `text`. */

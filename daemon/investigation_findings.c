@@ -52,7 +52,8 @@ static int add_first_bad(struct investigation *investigation, struct error *erro
 	if (result == 0)
 		result = view_matrix(connection(investigation), name, &matrix, error);
 	if (result == 0 && first_bad.combination != NULL) {
-		cleanup_free char *key = text_format("first-bad %s%s", first_bad.cell_key, first_bad.final ? "" : " provisional");
+		cleanup_free char *key = text_format("first-bad %s%s%s", first_bad.cell_key, first_bad.final ? "" : " provisional",
+						     first_bad.confirmed ? "" : " unconfirmed");
 		result = add(investigation, finding_first_bad(&about, &first_bad, &matrix), key, error);
 	}
 	view_matrix_clear(&matrix);
@@ -68,7 +69,8 @@ int investigation_record_first_bad(struct investigation *investigation, struct e
 	long cell = plan_first_bad(&investigation->plan, &final);
 	if (cell == PLAN_NONE || !final || investigation->first_bad_recorded)
 		return 0;
-	if (investigation->setup.config->confirm > 0 && !investigation->cells[cell].confirmed)
+	if (investigation->setup.config->confirm > 0 &&
+	    !(investigation->cells[cell].confirmed && investigation->cells[cell].repeatable))
 		return 0;
 	investigation->first_bad_recorded = true;
 	return add_first_bad(investigation, error);
@@ -77,8 +79,9 @@ int investigation_record_first_bad(struct investigation *investigation, struct e
 static int add_boundary(struct investigation *investigation, const struct view_investigation *about,
 			const struct view_boundary *boundary, struct error *error)
 {
-	cleanup_free char *key = text_format("boundary %s %s %s..%s", boundary->axis, boundary->change, boundary->from_value,
-					     boundary->to_value);
+	cleanup_free char *key = text_format("boundary %s %s %s..%s, cells %lld..%lld%s", boundary->axis, boundary->change,
+					     boundary->from_value, boundary->to_value, boundary->from_cell, boundary->to_cell,
+					     boundary->confirmed ? "" : " unconfirmed");
 	return add(investigation, finding_boundary(about, boundary), key, error);
 }
 

@@ -59,6 +59,7 @@ struct cell_record {
 	long long id; /* in the store; 0 where it is excluded or skipped */
 	enum outcome outcome;
 	bool confirmed;
+	bool repeatable;	    /* confirmed in a folder that is kept */
 	unsigned char confirmation; /* enum confirmation */
 	unsigned char errors;	    /* in this run */
 };
@@ -142,7 +143,7 @@ void investigation_conclude(struct walker *walker, enum outcome outcome, const c
 int investigation_record_first_bad(struct investigation *investigation, struct error *error);
 int investigation_record_end(struct investigation *investigation, struct error *error);
 
-/* investigation_status.c: the status line. */
-void investigation_show_status(struct investigation *investigation);
+/* investigation_status.c: the status line, from now on, where there is a terminal for it. */
+void investigation_start_status(struct investigation *investigation);
 
 #endif

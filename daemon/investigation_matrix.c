@@ -124,6 +124,7 @@ static int save_place(struct investigation *investigation, size_t cell, const si
 	record->id = known.id;
 	record->outcome = known.outcome;
 	record->confirmed = known.confirmed;
+	record->repeatable = known.repeatable;
 	plan_set(&investigation->plan, cell, investigation_plan_state(investigation, known.outcome));
 	return 0;
 }

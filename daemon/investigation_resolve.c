@@ -268,12 +268,15 @@ static void take_answers(struct investigation *investigation)
 	size_t entries = axis->config->value_count;
 	if (axis->config->type == AXIS_PROFILE || axis->config->type == AXIS_CHOICE) {
 		axis_take_written(axis);
-		for (size_t i = 0; i < entries; i++)
-			if (investigation->details[i] != NULL)
-				add_detail(&axis->values[i], investigation->details[i]);
 	} else if (axis->config->type != AXIS_TOOLCHAIN) {
 		for (size_t i = 0; i < entries; i++)
 			take_entry(investigation, i);
+	}
+	for (size_t i = 0; i < axis->count; i++) {
+		const struct config_value *entry = axis->values[i].config;
+		const char *detail = entry != NULL ? investigation->details[entry - axis->config->values] : NULL;
+		if (detail != NULL)
+			add_detail(&axis->values[i], detail);
 	}
 	axis_drop_duplicates(axis);
 	forget_answers(investigation);
@@ -304,6 +307,7 @@ static void releases_answered(void *context, size_t slot, const struct result *r
 	struct investigation *investigation = context;
 	(void)slot;
 	if (stopped) {
+		forget_answers(investigation);
 		investigation_advance_all(investigation);
 		return;
 	}

@@ -1,8 +1,10 @@
-/* The status line on a terminal: cells done and left, what each worker does, time left. */
+/* The status line on a terminal: what is fetched and resolved, then cells done and left, what each worker does, time left. */
 #include "investigation_internal.h"
 
 #include "log.h"
 #include "os.h"
+
+enum { STATUS_EVERY_MS = 250 };
 
 static void add_duration(struct str *line, long long seconds)
 {
@@ -27,7 +29,30 @@ static void add_walker(const struct investigation *investigation, const struct w
 			  (os_monotonic_ms() - walker->started_ms) / 1000);
 }
 
-void investigation_show_status(struct investigation *investigation)
+static void add_sources(struct investigation *investigation, struct str *line)
+{
+	str_append(line, "fetching sources");
+	for (size_t i = 0; i < investigation->setup.config->source_count; i++) {
+		struct investigation_source *source = &investigation->sources[i];
+		size_t total = atomic_load(&source->total);
+		if (total > 0)
+			str_append_format(line, " | %s %zu/%zu", source->config->name, atomic_load(&source->done), total);
+	}
+}
+
+static void show_before_walk(struct investigation *investigation)
+{
+	cleanup_str struct str line = {0};
+	if (investigation->fetching > 0)
+		add_sources(investigation, &line);
+	else if (investigation->axis < investigation->axes.count && investigation->commits != NULL)
+		str_append_format(&line, "resolving the axis %s", investigation->axes.items[investigation->axis].config->name);
+	else
+		str_append(&line, "finding toolchains");
+	log_status(str_text(&line));
+}
+
+static void show_walk(struct investigation *investigation)
 {
 	struct plan_counts counts = plan_count(&investigation->plan);
 	size_t left = counts.open + counts.running;
@@ -44,4 +69,20 @@ void investigation_show_status(struct investigation *investigation)
 	for (size_t i = 0; i < investigation->walker_count; i++)
 		add_walker(investigation, &investigation->walkers[i], &line);
 	log_status(str_text(&line));
+}
+
+static void show(void *context)
+{
+	struct investigation *investigation = context;
+	if (investigation->walking)
+		show_walk(investigation);
+	else
+		show_before_walk(investigation);
+	investigation->status_timer = loop_timer_start(investigation->setup.loop, STATUS_EVERY_MS, show, investigation);
+}
+
+void investigation_start_status(struct investigation *investigation)
+{
+	if (log_has_terminal())
+		show(investigation);
 }

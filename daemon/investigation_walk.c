@@ -18,31 +18,31 @@
 
 enum {
 	DEADLINE_SPARE_MS = 120000, /* on top of a job's own limits */
-	STATUS_EVERY_MS = 250,
 };
 
 /* Which cell next ------------------------------------------------------------------------------------------------------ */
 
-static bool needs_confirmation(const struct investigation *investigation, size_t cell)
+/* `keeps`: its folder is to stay, so that it can be repeated by hand; where it was confirmed in one that did not (as a cell of a
+ * boundary, of this or another investigation), that is done once more. */
+static void want_confirmation(struct investigation *investigation, size_t cell, bool keeps)
 {
-	const struct cell_record *record = &investigation->cells[cell];
-	return investigation->setup.config->confirm > 0 && record->id != 0 && !record->confirmed &&
-	       record->confirmation == CONFIRMATION_NONE;
+	struct cell_record *record = &investigation->cells[cell];
+	if (investigation->setup.config->confirm == 0 || record->id == 0 ||
+	    record->errors > investigation->setup.config->retries)
+		return;
+	if (record->confirmed && record->confirmation == CONFIRMATION_DONE && keeps && !record->repeatable)
+		record->confirmation = CONFIRMATION_NONE;
+	if ((!record->confirmed || (keeps && !record->repeatable)) && record->confirmation == CONFIRMATION_NONE)
+		record->confirmation = CONFIRMATION_WANTED;
 }
 
-static void want_confirmation(struct investigation *investigation, size_t cell)
-{
-	if (needs_confirmation(investigation, cell))
-		investigation->cells[cell].confirmation = CONFIRMATION_WANTED;
-}
-
-/* The first bad cell, once it is final. */
-static void want_first_bad(struct investigation *investigation)
+/* The first bad cell, once it is final; at the end of the walk what stands in for it too, because it is posted then. */
+static void want_first_bad(struct investigation *investigation, bool at_end)
 {
 	bool final;
 	long cell = plan_first_bad(&investigation->plan, &final);
-	if (cell != PLAN_NONE && final)
-		want_confirmation(investigation, (size_t)cell);
+	if (cell != PLAN_NONE && (final || at_end))
+		want_confirmation(investigation, (size_t)cell, true);
 }
 
 /* The cells of every boundary that nothing confirms yet.  -1: trouble. */
@@ -52,8 +52,8 @@ static int want_boundaries(struct investigation *investigation, struct error *er
 	int result = view_boundaries(store_connection(investigation->setup.store), investigation->setup.config->name,
 				     &boundaries, error);
 	for (size_t i = 0; result == 0 && i < boundaries.count; i++) {
-		want_confirmation(investigation, (size_t)boundaries.items[i].from_walk_index);
-		want_confirmation(investigation, (size_t)boundaries.items[i].to_walk_index);
+		want_confirmation(investigation, (size_t)boundaries.items[i].from_walk_index, false);
+		want_confirmation(investigation, (size_t)boundaries.items[i].to_walk_index, false);
 	}
 	view_boundaries_clear(&boundaries);
 	return result;
@@ -105,10 +105,11 @@ static bool take_cell(struct walker *walker)
 {
 	struct investigation *investigation = walker->investigation;
 	cleanup_error struct error error = {0};
-	want_first_bad(investigation);
+	want_first_bad(investigation, false);
 	if (!take_confirmation(walker) && !take_next(walker)) {
 		if (!walk_is_done(investigation))
 			return false;
+		want_first_bad(investigation, true);
 		if (want_boundaries(investigation, &error) < 0) {
 			investigation_fail(investigation, "reading the boundaries", &error);
 			return false;
@@ -151,6 +152,7 @@ static void decide_confirmation(const struct walker *walker, const struct result
 	const struct cell_record *record = &investigation->cells[walker->cell];
 	decision->outcome = result->outcome;
 	decision->confirmed = true;
+	decision->keeps = walker->keeps;
 	if (result->outcome == record->outcome ||
 	    investigation_plan_state(investigation, result->outcome) == investigation_plan_state(investigation, record->outcome))
 		return;
@@ -184,6 +186,7 @@ static void note_outcome(struct walker *walker, enum outcome outcome)
 	record->outcome = outcome;
 	record->errors = 0;
 	record->confirmed = walker->confirms;
+	record->repeatable = record->repeatable || walker->keeps;
 	if (walker->confirms)
 		record->confirmation = CONFIRMATION_DONE;
 	plan_set(&investigation->plan, walker->cell, investigation_plan_state(investigation, outcome));
@@ -195,15 +198,14 @@ static void note_outcome(struct walker *walker, enum outcome outcome)
 static void record(struct walker *walker, const struct result *result)
 {
 	struct investigation *investigation = walker->investigation;
-	const struct cell_record *known = &investigation->cells[walker->cell];
 	cleanup_error struct error error = {0};
 	cleanup_free char *reason = NULL;
 	struct store_decision decision = {.outcome = result->outcome, .reason = result->reason};
-	if (walker->confirms && result->outcome == OUTCOME_ERROR)
-		decision = (struct store_decision){.outcome = known->outcome, .reason = result->reason};
-	else if (walker->confirms)
+	bool undecided = walker->confirms && result->outcome == OUTCOME_ERROR;
+	if (walker->confirms && !undecided)
 		decide_confirmation(walker, result, &decision, &reason);
-	if (store_finish_attempt(investigation->setup.store, walker->attempt_id, result, &decision, &error) < 0) {
+	if (store_finish_attempt(investigation->setup.store, walker->attempt_id, result, undecided ? NULL : &decision, &error) <
+	    0) {
 		leave_cell(walker);
 		investigation_fail(investigation, "recording an attempt", &error);
 		return;
@@ -231,11 +233,14 @@ static bool start_attempt(struct walker *walker)
 
 void investigation_conclude(struct walker *walker, enum outcome outcome, const char *reason)
 {
-	cleanup_result struct result result = {.outcome = outcome, .reason = text_copy(reason), .exit_status = -1};
+	/* what cannot be prepared again contradicts nothing that was seen */
+	cleanup_result struct result result = {.outcome = walker->confirms ? OUTCOME_ERROR : outcome,
+					       .reason = text_copy(reason),
+					       .exit_status = -1};
 	if (!start_attempt(walker))
 		return;
 	/* trying again was done while preparing */
-	walker->investigation->cells[walker->cell].errors = UCHAR_MAX;
+	walker->investigation->cells[walker->cell].errors = UCHAR_MAX - 1;
 	record(walker, &result);
 }
 
@@ -337,21 +342,11 @@ void investigation_advance(struct walker *walker)
 	}
 }
 
-static void show_status(void *context)
-{
-	struct investigation *investigation = context;
-	investigation_show_status(investigation);
-	investigation->status_timer =
-		loop_timer_start(investigation->setup.loop, STATUS_EVERY_MS, show_status, investigation);
-}
-
 void investigation_walk(struct investigation *investigation)
 {
 	struct plan_counts counts = plan_count(&investigation->plan);
 	log_info("%zu cells, %zu of them decided already", counts.cells, counts.cells - counts.open);
 	investigation->walking = true;
 	investigation->walk_started_ms = os_monotonic_ms();
-	if (log_has_terminal())
-		show_status(investigation);
 	investigation_advance_all(investigation);
 }

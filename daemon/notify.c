@@ -6,7 +6,7 @@
 #include "log.h"
 #include "webhook.h"
 
-enum { REQUEST_TIMEOUT_MS = 30000 };
+enum { REQUEST_TIMEOUT_MS = 30000, UNRECORDED_PAUSE_MS = 30000 };
 
 struct channel {
 	struct notify *notify;
@@ -54,15 +54,18 @@ static void forget_request(struct channel *channel)
 	channel->notify->busy--;
 }
 
-static void record(struct channel *channel, const char *state, long long next_at)
+static int record(struct channel *channel, const char *state, long long next_at)
 {
 	cleanup_error struct error error = {0};
 	if (store_record_delivery(channel->notify->store, channel->delivery.id, state, channel->response.status,
-				  channel->response.reason, next_at, &error) < 0)
-		log_error("cannot record a delivery to webhook %s: %s", channel->webhook->name, error_text(&error));
+				  channel->response.reason, next_at, &error) == 0)
+		return 0;
+	log_error("cannot record a delivery to webhook %s: %s", channel->webhook->name, error_text(&error));
+	return -1;
 }
 
-static void judge_response(struct channel *channel)
+/* -1: the outbox does not know of it, and would have it sent again at once. */
+static int judge_response(struct channel *channel)
 {
 	const struct webhook_response *response = &channel->response;
 	const char *name = channel->webhook->name;
@@ -70,25 +73,28 @@ static void judge_response(struct channel *channel)
 	long long wait = webhook_backoff_ms((unsigned)channel->delivery.attempts + 1, response->retry_after_ms, drand48());
 	if (response->delivered) {
 		log_info("webhook %s: delivered %s", name, channel->delivery.event);
-		record(channel, "delivered", now);
-	} else if (response->permanent || now + wait > channel->delivery.give_up_at) {
+		return record(channel, "delivered", now);
+	}
+	if (response->permanent || now + wait > channel->delivery.give_up_at) {
 		log_warning("webhook %s: giving up on %s after %lld attempt%s: %s", name, channel->delivery.event,
 			    channel->delivery.attempts + 1, channel->delivery.attempts == 0 ? "" : "s", response->reason);
-		record(channel, "given-up", now);
-	} else {
-		log_warning("webhook %s: %s; next try in %.1f s", name, response->reason, (double)wait / 1000);
-		record(channel, "pending", now + wait);
+		return record(channel, "given-up", now);
 	}
+	log_warning("webhook %s: %s; next try in %.1f s", name, response->reason, (double)wait / 1000);
+	return record(channel, "pending", now + wait);
 }
+
+static void wake_channel(void *context);
 
 static void request_done(void *context)
 {
 	struct channel *channel = context;
 	struct notify *notify = channel->notify;
-	if (!notify->closed)
-		judge_response(channel);
+	bool recorded = notify->closed || judge_response(channel) == 0;
 	forget_request(channel);
-	if (!notify->closed)
+	if (!recorded)
+		channel->timer = loop_timer_start(notify->loop, UNRECORDED_PAUSE_MS, wake_channel, channel);
+	else if (!notify->closed)
 		try_next(channel);
 	else if (notify->busy == 0)
 		free_notify(notify);

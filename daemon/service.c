@@ -27,9 +27,12 @@ struct service {
 static void asked_to_stop(void *context)
 {
 	struct service *service = context;
-	if (++service->stops > 1)
-		return;
-	log_info("stopping: what is finished is kept, the same command goes on with the rest");
+	if (++service->stops > 1) {
+		/* an end at any instant loses nothing, and the workers end when their input does */
+		log_warning("ending at once");
+		_exit(EXIT_TROUBLE);
+	}
+	log_info("stopping: what is finished is kept, the same command goes on with the rest (once more: at once)");
 	if (service->investigation != NULL)
 		investigation_stop(service->investigation);
 }
@@ -113,6 +116,8 @@ static int conclude(struct service *service, const struct config *config, bool r
 {
 	int status = exit_status(service);
 	if (!resolve_only) {
+		if (!investigation_has_matrix(service->investigation))
+			return status;
 		if (print_report(service, config->name) < 0 && status == EXIT_FOUND)
 			status = EXIT_TROUBLE;
 		return status;
@@ -125,7 +130,7 @@ static int conclude(struct service *service, const struct config *config, bool r
 	return 0;
 }
 
-static int investigate(const struct service_options *options, const struct config *config, bool resolve_only)
+static int investigate(const struct service_options *options, const struct config *config, bool resolve_only, bool *stopped)
 {
 	cleanup_error struct error error = {0};
 	struct service service = {.options = options};
@@ -147,17 +152,20 @@ static int investigate(const struct service_options *options, const struct confi
 		loop_run(service.loop);
 		status = conclude(&service, config, resolve_only);
 	}
+	*stopped = service.stops > 0;
 	close_service(&service);
 	return status;
 }
 
-/* The worst status of all files is the command's: trouble, then usage, then none, then found. */
+/* The worst status of all files is the command's: trouble, then usage, then none, then found.  A signal stops the others too. */
 static int each_file(const struct service_options *options, const struct strlist *files, bool resolve_only)
 {
 	int status = 0;
-	for (size_t i = 0; i < files->count; i++) {
+	bool stopped = false;
+	for (size_t i = 0; i < files->count && !stopped; i++) {
 		cleanup_config struct config config = {0};
-		int one = load_config(&config, files->items[i]) < 0 ? EXIT_USAGE : investigate(options, &config, resolve_only);
+		int one = load_config(&config, files->items[i]) < 0 ? EXIT_USAGE
+								    : investigate(options, &config, resolve_only, &stopped);
 		if (one > status)
 			status = one;
 	}

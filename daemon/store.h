@@ -49,6 +49,7 @@ struct store_cell {
 	long long id;
 	enum outcome outcome; /* OUTCOME_UNDECIDED where there is none */
 	bool confirmed;
+	bool repeatable; /* has commands, whose folder is kept */
 };
 
 /* These five run inside the caller's transaction.  Saving an investigation forgets its old axes and places, never a cell. */
@@ -77,9 +78,10 @@ struct store_decision {
 	enum outcome outcome; /* of the cell from now on */
 	const char *reason;   /* or NULL */
 	bool confirmed;
+	bool keeps; /* the folder that its commands name stays: they are recorded */
 };
 
-/* Records the attempt, its runs and what they mean for the cell. */
+/* Records the attempt, its runs and what they mean for the cell: nothing where `decision` is NULL. */
 int store_finish_attempt(struct store *store, long long attempt_id, const struct result *result,
 			 const struct store_decision *decision, struct error *error);
 /* An attempt that was stopped on purpose: it says nothing about the cell. */

@@ -53,12 +53,12 @@ static int save_decision(struct store *store, long long attempt_id, const struct
 {
 	return sql_run(store->sql, error,
 		       "UPDATE cell SET outcome = ?1, reason = ?2, signature = coalesce(?3, signature), confirmed = ?4, "
-		       "commands = CASE WHEN ?4 THEN coalesce(?5, commands) ELSE commands END, "
+		       "commands = coalesce(?5, commands), "
 		       "errors = CASE ?1 WHEN 'error' THEN errors + 1 ELSE 0 END, "
 		       "decided_at = strftime('%Y-%m-%dT%H:%M:%fZ', 'now') "
 		       "WHERE id = (SELECT cell_id FROM attempt WHERE id = ?6)",
 		       "tttiti", outcome_name(decision->outcome), decision->reason, result->signature,
-		       (long long)decision->confirmed, result->commands, attempt_id);
+		       (long long)decision->confirmed, decision->keeps ? result->commands : NULL, attempt_id);
 }
 
 int store_finish_attempt(struct store *store, long long attempt_id, const struct result *result,
@@ -67,7 +67,7 @@ int store_finish_attempt(struct store *store, long long attempt_id, const struct
 	if (sql_begin(store->sql, error) < 0)
 		return -1;
 	if (save_attempt(store, attempt_id, result, error) < 0 || save_runs(store, attempt_id, result->runs, error) < 0 ||
-	    save_decision(store, attempt_id, result, decision, error) < 0) {
+	    (decision != NULL && save_decision(store, attempt_id, result, decision, error) < 0)) {
 		sql_rollback(store->sql);
 		return -1;
 	}

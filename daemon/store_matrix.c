@@ -59,7 +59,7 @@ static int find_or_make_cell(struct store *store, const char *key, struct store_
 	*cell = (struct store_cell){0};
 	struct sql_statement *statement;
 	if (sql_run(store->sql, error, "INSERT OR IGNORE INTO cell (key) VALUES (?)", "t", key) < 0 ||
-	    sql_start(store->sql, &statement, error, "SELECT id, outcome, confirmed FROM cell WHERE key = ?", "t", key) < 0)
+	    sql_start(store->sql, &statement, error, "SELECT id, outcome, confirmed, commands FROM cell WHERE key = ?", "t", key) < 0)
 		return -1;
 	int row = sql_next(statement, error);
 	if (row < 1)
@@ -68,6 +68,7 @@ static int find_or_make_cell(struct store *store, const char *key, struct store_
 	if (!sql_is_null(statement, 1))
 		outcome_parse(sql_text(statement, 1), &cell->outcome);
 	cell->confirmed = sql_integer(statement, 2) != 0;
+	cell->repeatable = !sql_is_null(statement, 3);
 	sql_finish(statement);
 	return 0;
 }

@@ -121,7 +121,7 @@ int view_boundaries(struct sql *sql, const char *investigation, struct view_boun
 	struct sql_statement *row;
 	if (sql_start(sql, &row, error,
 		      "SELECT axis, change, from_value, to_value, to_detail, from_combination, to_combination, gap, pairs, confirmed, "
-		      "from_walk_index, to_walk_index FROM boundaries WHERE investigation = ?",
+		      "from_walk_index, to_walk_index, from_cell, to_cell FROM boundaries WHERE investigation = ?",
 		      "t", investigation) < 0)
 		return -1;
 	int got;
@@ -141,6 +141,8 @@ int view_boundaries(struct sql *sql, const char *investigation, struct view_boun
 			.confirmed = sql_integer(row, 9) != 0,
 			.from_walk_index = sql_integer(row, 10),
 			.to_walk_index = sql_integer(row, 11),
+			.from_cell = sql_integer(row, 12),
+			.to_cell = sql_integer(row, 13),
 		};
 	}
 	return got;

@@ -62,6 +62,8 @@ struct view_boundary {
 	bool confirmed;
 	long long from_walk_index;
 	long long to_walk_index;
+	long long from_cell; /* ids in the database, of the first pair */
+	long long to_cell;
 };
 
 struct view_boundaries {

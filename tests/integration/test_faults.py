@@ -158,3 +158,16 @@ def test_usage_and_missing_files_are_one_clear_line(place):
     assert missing.stderr.count("\n") == 1 and "/nonexistent/file.yaml" in missing.stderr
     assert "needs the file" in place.run("run", check=2).stderr
     assert "there is no investigation" in place.run("report").stderr or "cannot open" in place.run("report").stderr
+
+
+def test_a_stop_is_for_all_files_that_were_named(place, letters):
+    """Given two investigations on the command line, when the first is asked to stop, then the second is not started."""
+    file = letters([[".", {"behave": "never-end"}]])
+    other = place.write("other.yaml", file.read_text().replace("name: letters", "name: other"))
+    process = place.start("run", file, other)
+    while len(place.jobs()) < 2:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=30)
+    assert process.returncode == 3
+    assert place.query("SELECT name FROM investigation") == [{"name": "letters"}]

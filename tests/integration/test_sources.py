@@ -172,3 +172,31 @@ def test_what_a_value_stands_for_is_read_from_the_clone(place, repository):
     oid = git(repository, "rev-parse", "v6^")
     assert f'letter a: stands for upstream {oid[:10]} (2024-01-05, A: "set the limit to 5"); its limit.txt holds the text' \
         in result.stdout
+
+
+def test_notes_and_origins_are_shown_for_values_of_every_type(place, tmp_path, repository):
+    """docs/config.md: `note` and `stands_for` belong to values of all types."""
+    place.write("reproducer/readme", "nothing to build\n")
+    place.rules([])
+    file = place.write("notes.yaml", f"""\
+name: notes
+confirm: 0
+sources:
+  upstream: {{url: "file://{repository}"}}
+axes:
+  - name: toolchain
+    type: toolchain
+    values: [{{name: "1.70.0", note: the oldest, stands_for: {{source: upstream, commit: v1}}}}]
+  - name: library
+    type: commit
+    source: upstream
+    values: [{{name: v6, note: the newest, stands_for: {{source: upstream, commit: v6, file: limit.txt, contains: "6"}}}}]
+reproducer:
+  path: reproducer
+  run: ["true"]
+""")
+    place.run("run", file, check=1)
+    details = {row["label"]: row["detail"] for row in place.query("SELECT label, detail FROM value")}
+    assert "the oldest" in details["1.70.0"] and 'stands for upstream' in details["1.70.0"]
+    assert "set the limit to 6; the newest; stands for upstream" in details["v6"]
+    assert "its limit.txt holds the text looked for" in details["v6"]

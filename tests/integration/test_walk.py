@@ -188,3 +188,56 @@ def test_a_worker_that_is_missing_is_one_clear_line(place, letters):
     result = place.run("run", "--worker", "/nonexistent/worker", file)
     assert result.returncode == 3
     assert "cannot run the worker /nonexistent/worker: No such file or directory" in result.stderr
+
+
+def test_an_error_while_confirming_changes_nothing_that_was_seen(place, letters):
+    file = letters([["number=3 letter=a", {"outcome": "fail", "clean": "error"}], ["number=3", "fail"]], more="retries: 0\n")
+    place.run("run", file, check=0)
+    (cell,) = place.query("SELECT * FROM matrix WHERE combination = 'number=3 letter=a'")
+    assert (cell["outcome"], cell["confirmed"], cell["reason"]) == ("fail", 0, "as told")
+
+
+def test_what_is_confirmed_by_a_later_run_is_posted_then(place, letters):
+    rules = [["number=3 letter=a", {"outcome": "fail", "clean": "error", "reason": "seen"}], ["number=3", "fail"]]
+    file = letters(rules, more="retries: 0\n")
+    place.run("run", file, check=0)
+    place.rules([["number=3", "fail"]])
+    place.run("run", file, check=0)
+    bodies = [json.loads(row["body"]) for row in place.query("SELECT body FROM finding WHERE kind = 'first-bad' ORDER BY id")]
+    assert [body["confirmed"] for body in bodies] == [False, True]
+
+
+def test_a_provisional_first_bad_combination_is_confirmed_before_it_is_posted(place, letters):
+    rules = [["number=1 letter=a", "error"], ["letter=b", "fail"]]
+    place.run("run", letters(rules, more="retries: 0\n"), check=3)
+    (body,) = [json.loads(row["body"]) for row in place.query("SELECT body FROM finding WHERE kind = 'first-bad'")]
+    assert (body["combination"], body["final"], body["confirmed"]) == ("number=1 letter=b", False, True)
+
+
+def test_the_first_bad_combination_can_be_repeated_also_where_it_was_confirmed_as_a_boundary(place, letters):
+    """Given a cell that one investigation confirmed at a boundary, whose folder is gone by now, when it is the first bad
+    combination of another, then it is confirmed once more in a folder that is kept."""
+    file = letters([["number=[13]", "fail"]])
+    place.run("run", file, check=0)
+    (cell,) = place.query("SELECT c.* FROM cell c JOIN place p ON p.cell_id = c.id WHERE p.combination = 'number=3 letter=a'")
+    assert (cell["confirmed"], cell["commands"]) == (1, None)
+    other = place.write("other.yaml", file.read_text().replace("name: letters", "name: other") + 'exclude: [{number: "[12]"}]\n')
+    place.run("run", other, check=0)
+    (first,) = place.query("SELECT * FROM first_bad WHERE investigation = 'other'")
+    assert (first["combination"], first["commands"]) == ("number=3 letter=a", "echo repeat")
+    assert "/kept/" in [job["target"] for job in place.jobs() if job["id"] == "number=3 letter=a"][-1]
+    before = len(place.jobs())
+    place.run("run", other, check=0)
+    assert len(place.jobs()) == before
+
+
+def test_a_confirmation_that_cannot_be_repeated_ends_all_the_same(place, letters):
+    file = letters([["number=[13]", "fail"]], more="retries: 1\n")
+    place.run("run", file, check=0)
+    place.rules([["number=3 letter=a", "error"], ["number=[13]", "fail"]])
+    other = place.write("other.yaml", file.read_text().replace("name: letters", "name: other") + 'exclude: [{number: "[12]"}]\n')
+    before = len(place.jobs())
+    place.run("run", other, check=0, timeout=60)
+    assert len(place.jobs()) == before + 2
+    (first,) = place.query("SELECT * FROM first_bad WHERE investigation = 'other'")
+    assert (first["outcome"], first["confirmed"], first["commands"]) == ("fail", 1, None)
