@@ -7,6 +7,7 @@
 
 #include "fs.h"
 #include "log.h"
+#include "os.h"
 #include "service.h"
 
 #ifndef BISECTD_LIBEXECDIR
@@ -71,10 +72,8 @@ static long long parse_number(const char *option, const char *text, long long ma
 /* The worker beside this program (a build folder), else the installed one. */
 static char *find_worker(const char *program)
 {
-	cleanup_free char *own = memory_new(4097, 1);
-	if (readlink("/proc/self/exe", own, 4096) < 0)
-		snprintf(own, 4097, "%s", program);
-	cleanup_free char *folder = path_parent(own);
+	cleanup_free char *own = realpath(os_own_program(), NULL);
+	cleanup_free char *folder = path_parent(own != NULL ? own : program);
 	char *beside = path_join(folder, "bisect-worker");
 	if (access(beside, X_OK) == 0)
 		return beside;
