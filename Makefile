@@ -32,7 +32,7 @@ COMMON_PACKAGES := jansson nettle
 DAEMON_PACKAGES := libgit2 sqlite3 libcurl libuv yaml-0.1
 TEST_PACKAGES := cmocka
 
-BASE_FLAGS := -std=c17 -D_GNU_SOURCE -DBISECTD_VERSION='"$(VERSION)"' -DBISECTD_LIBEXECDIR='"$(PREFIX)/libexec"' -Icommon -Idaemon -Iworker -I$(BUILD) $(WARNINGS) \
+BASE_FLAGS := -std=c17 -D_GNU_SOURCE -DBISECTD_VERSION='"$(VERSION)"' -Icommon -Idaemon -Iworker -I$(BUILD) $(WARNINGS) \
 	$(HARDENING) -MMD -MP
 COMMON_CFLAGS = $(shell $(PKG_CONFIG) --cflags $(COMMON_PACKAGES))
 COMMON_LIBS = $(shell $(PKG_CONFIG) --libs $(COMMON_PACKAGES))

@@ -182,3 +182,46 @@ reproducer:
         import pytest
         pytest.skip(row["reason"])
     assert row["outcome"] == "pass", result.stdout
+
+
+def test_any_compiler_can_be_an_axis(place):
+    """Given two compilers that are no rustc, when a program tells which one built it, then the boundary is between them."""
+    place.write("reproducer/program.c", "int main(void)\n{\n#ifdef __cplusplus\n\treturn 1;\n#endif\n\treturn 0;\n}\n")
+    place.write("compilers.yaml", """\
+name: compilers
+confirm: 1
+axes:
+  - {name: compiler-axis, type: toolchain, values: [{name: gcc, command: gcc}, {name: g++, command: g++}]}
+reproducer:
+  path: reproducer
+  build: ["{compiler}", -o, "{target}/program", program.c]
+  run: ["{target}/program"]
+""")
+    place.run("run", "compilers.yaml", check=0)
+    assert sorted(place.outcomes().values()) == ["fail", "pass"]
+    (boundary,) = place.query("SELECT * FROM boundaries")
+    assert boundary["axis"] == "compiler-axis" and boundary["confirmed"] == 1
+    identities = place.query("SELECT identity FROM value")
+    assert all("Free Software Foundation" in row["identity"] or "gcc" in row["identity"] for row in identities)
+
+
+def test_a_plain_rustc_call_needs_no_cargo(place):
+    import shutil
+    import pytest
+    if shutil.which("rustc") is None:
+        pytest.skip("there is no rustc on PATH")
+    place.write("reproducer/main.rs", 'fn main() { if cfg!(debug_assertions) { std::process::exit(3) } println!("fine"); }\n')
+    place.write("plain.yaml", """\
+name: plain
+confirm: 1
+axes:
+  - {name: level, type: choice, ordered: true, values: ["0", "3"]}
+reproducer:
+  path: reproducer
+  build: ["{rustc}", -C, "opt-level={level}", -o, "{target}/main", main.rs]
+  run: ["{target}/main"]
+  expect: {output: "^fine$"}
+""")
+    result = place.run("run", "plain.yaml", check=0)
+    assert place.outcomes() == {"level=0": "fail", "level=3": "pass"}
+    assert "Toolchain of all cells, the newest found" in result.stdout
