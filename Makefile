@@ -5,7 +5,8 @@
 #   make check      install, build, and run all tests
 #   make install    DESTDIR and PREFIX (default /usr/local) are honoured; uninstall takes it away again
 #   make bench      the figures of docs/design.md, measured side by side
-#   make lint       cppcheck, clang-tidy, and the walls between the rooms
+#   make lint       cppcheck, clang-tidy, shellcheck, and the walls between the rooms
+#   make fuzz       FUZZ_SECONDS (default 60) for each of tests/fuzz, under clang
 # CC=clang works.  SANITIZE=address,undefined builds with sanitizers.  WERROR=1 makes warnings errors (CI does).
 
 PREFIX ?= /usr/local
@@ -117,9 +118,26 @@ JOBS ?= $(shell getconf _NPROCESSORS_ONLN)
 bench: all toolchains
 	@tests/bench/walk $(BUILD) $(STATE)/toolchains
 
-# cppcheck and clang-tidy over everything, and the walls between the rooms.
+# cppcheck, clang-tidy and shellcheck over everything, and the walls between the rooms.
+DEBIAN_LINT_PACKAGES := cppcheck clang-tidy clang shellcheck
 lint:
+	@contrib/deps $(DEBIAN_PACKAGES) $(DEBIAN_LINT_PACKAGES)
 	@tests/lint $(BASE_FLAGS) $(COMMON_CFLAGS) $(DAEMON_CFLAGS)
+
+# Everything anew under clang, with its sanitizers and its eyes for new paths; then each of tests/fuzz for FUZZ_SECONDS.
+FUZZ_SECONDS ?= 60
+DEBIAN_FUZZ_PACKAGES := clang libclang-rt-14-dev
+FUZZ_PROGRAMS := $(patsubst tests/fuzz/%.c,$(BUILD)/%,$(wildcard tests/fuzz/fuzz_*.c))
+
+$(BUILD)/fuzz_%: $(BUILD)/tests/fuzz/fuzz_%.o $(UNIT_OBJECTS)
+	$(CC) $(CFLAGS) $(HARDENING) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ $(DAEMON_LIBS) $(COMMON_LIBS)
+
+fuzz-programs: $(FUZZ_PROGRAMS)
+
+fuzz:
+	@contrib/deps $(DEBIAN_PACKAGES) $(DEBIAN_FUZZ_PACKAGES)
+	@$(MAKE) --no-print-directory -j$(JOBS) fuzz-programs CC=clang BUILD=$(BUILD)/fuzz SANITIZE=fuzzer-no-link,address,undefined
+	@tests/fuzz/run $(FUZZ_SECONDS) $(BUILD)/fuzz
 
 format:
 	clang-format -i $(wildcard common/*.[ch] daemon/*.[ch] daemon/plan/*.[ch] worker/*.[ch] tests/unit/*.[ch] tests/fuzz/*.c)
@@ -145,5 +163,5 @@ clean:
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
-.PHONY: all clean unit-programs deps toolchains run check bench lint format install uninstall
+.PHONY: all clean unit-programs fuzz-programs deps toolchains run check bench lint fuzz format install uninstall
 .SECONDARY:

@@ -28,7 +28,7 @@ void *memory_new(size_t count, size_t size)
 	return memory;
 }
 
-static void *memory_resize(void *memory, size_t count, size_t size)
+static __attribute__((returns_nonnull)) void *memory_resize(void *memory, size_t count, size_t size)
 {
 	void *resized = count > SIZE_MAX / size ? NULL : realloc(memory, count * size);
 	if (resized == NULL)

@@ -43,12 +43,12 @@ struct strmap {
 void free_pointer(void *pointer_to_pointer);
 
 /* Allocation that cannot fail: see memory_exhausted.  memory_new returns zeroed memory. */
-void *memory_new(size_t count, size_t size);
+void *memory_new(size_t count, size_t size) __attribute__((returns_nonnull));
 /* Grow `array` so that it holds one element more; returns the (moved) array. */
-void *memory_grow(void *array, size_t count, size_t *capacity, size_t size);
+void *memory_grow(void *array, size_t count, size_t *capacity, size_t size) __attribute__((returns_nonnull));
 char *text_copy(const char *text); /* NULL gives NULL */
-char *text_copy_range(const char *text, size_t length);
-char *text_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
+char *text_copy_range(const char *text, size_t length) __attribute__((returns_nonnull));
+char *text_format(const char *format, ...) __attribute__((format(printf, 1, 2), returns_nonnull));
 _Noreturn void memory_exhausted(void);
 
 bool text_equal(const char *a, const char *b); /* NULL equals only NULL */
@@ -65,8 +65,8 @@ void str_append_format_list(struct str *str, const char *format, va_list argumen
 /* Append `text` as one word of a POSIX shell command, quoted where it must be. */
 void str_append_shell_word(struct str *str, const char *text);
 /* Hand the buffer over to the caller ("" where nothing was appended) and start anew. */
-char *str_steal(struct str *str);
-const char *str_text(const struct str *str); /* never NULL */
+char *str_steal(struct str *str) __attribute__((returns_nonnull));
+const char *str_text(const struct str *str) __attribute__((returns_nonnull)); /* never NULL */
 void str_clear(struct str *str);
 
 void strlist_add(struct strlist *list, const char *item);
@@ -75,7 +75,7 @@ void strlist_add_all(struct strlist *list, const struct strlist *from);
 void strlist_sort(struct strlist *list); /* bytewise */
 bool strlist_contains(const struct strlist *list, const char *item);
 /* A new string: the items with `separator` between them. */
-char *strlist_join(const struct strlist *list, const char *separator);
+char *strlist_join(const struct strlist *list, const char *separator) __attribute__((returns_nonnull));
 void strlist_clear(struct strlist *list);
 
 /* Set or replace. */
@@ -88,6 +88,6 @@ void strmap_clear(struct strmap *map);
  * A new string in which every `{name}` that the map holds is replaced by its value.  Anything else in braces is left
  * as it is, so that shell text and JSON pass through unharmed.
  */
-char *text_substitute(const char *text, const struct strmap *placeholders);
+char *text_substitute(const char *text, const struct strmap *placeholders) __attribute__((returns_nonnull));
 
 #endif
