@@ -52,6 +52,15 @@ int os_forbid_new_privileges(void)
 	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 }
 
+/* close_range(2): Linux 5.11; before that one by one, as many as a shell hands out. */
+void os_keep_descriptors(void)
+{
+	if (close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC) == 0)
+		return;
+	for (int fd = STDERR_FILENO + 1; fd < 1024; fd++)
+		fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
+
 /* proc(5): /proc/vmstat, the line "oom_kill N" (Linux 4.13). */
 long long os_memory_kills(void)
 {

@@ -189,6 +189,14 @@ static int hides(void)
 	return prctl(PR_GET_DUMPABLE, 0, 0, 0, 0);
 }
 
+static int keeps_descriptors(void)
+{
+	int inherited = dup(STDERR_FILENO);
+	os_keep_descriptors();
+	bool standard = fcntl(STDIN_FILENO, F_GETFD) == 0 && fcntl(STDERR_FILENO, F_GETFD) == 0;
+	return standard && fcntl(inherited, F_GETFD) == FD_CLOEXEC ? 0 : 1;
+}
+
 static int dies_with_its_parent(void)
 {
 	int ends[2];
@@ -210,6 +218,7 @@ static void what_cannot_be_taken_back_is_done(void **state)
 	int status;
 	assert_int_equal(status_of(forbids_new_privileges), 0);
 	assert_int_equal(status_of(hides), 0);
+	assert_int_equal(status_of(keeps_descriptors), 0);
 	assert_int_equal(status_of(dies_with_its_parent), 0);
 	assert_true(waitpid(-1, &status, 0) > 0); /* the grandchild, which was adopted */
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
