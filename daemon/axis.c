@@ -120,12 +120,14 @@ int axis_take_toolchains(struct axis *axis, const json_t *answer, struct error *
 		value->rustc = json_text_copy(found, "rustc");
 		value->cargo = json_text_copy(found, "cargo");
 		json_list_copy(&value->read_only, json_object_get(found, "read_only"));
-		if (json_object_get(found, "path") != NULL)
-			strlist_add(&value->path, json_string_value(json_object_get(found, "path")));
+		value->detail = json_text_copy(found, "root");
+		const char *path = json_string_value(json_object_get(found, "path"));
+		if (path != NULL)
+			strlist_add(&value->path, path);
+		if (value->identity == NULL && value->skip_reason == NULL)
+			value->skip_reason = text_copy("the worker gave no identity for it");
 		if (value->identity == NULL)
 			value->identity = text_copy("unknown");
-		if (json_string_value(json_object_get(found, "root")) != NULL)
-			value->detail = json_text_copy(found, "root");
 	}
 	return 0;
 }

@@ -334,7 +334,6 @@ static const char *const changes[] = {"contents",    "a new file",       "a file
 
 static void change_tree(const char *folder, const char *what)
 {
-	cleanup_error struct error error = {0};
 	cleanup_free char *file = path_join(folder, "file");
 	cleanup_free char *link = path_join(folder, "dangling");
 	cleanup_free char *bare = path_join(folder, "bare");
