@@ -21,7 +21,7 @@ enum text {
 
 static const char *const base[TEXT_COUNT] = {
 	[CONFIG_FILE] = "/inv/a.yaml",
-	[YAML] = "name: inv\n"
+	[YAML] = ("name: inv\n"
 		"question: Who?\n"
 		"workers: 2\n"
 		"confirm: 4\n"
@@ -49,9 +49,9 @@ static const char *const base[TEXT_COUNT] = {
 		"  limits: {build: 101s, run: 102s, memory: 103MiB, processes: 104, output: 105KiB, file: 106MiB}\n"
 		"  sandbox: auto\n"
 		"  network: never\n"
-		"webhooks: [{name: team, url: 'http://hook/', format: slack}]\n",
-	[TOOLCHAINS] = "[{\"name\":\"auto\",\"label\":\"1.63.0\",\"identity\":\"rustc -vV\",\"root\":\"/tc\",\"rustc\":\"/tc/bin/rustc\","
-		     "\"cargo\":\"/tc/bin/cargo\",\"path\":\"/tc/bin\",\"read_only\":[\"/tc\"]}]",
+		"webhooks: [{name: team, url: 'http://hook/', format: slack}]\n"),
+	[TOOLCHAINS] = ("[{\"name\":\"auto\",\"label\":\"1.63.0\",\"identity\":\"rustc -vV\",\"root\":\"/tc\",\"rustc\":\"/tc/bin/rustc\","
+		     "\"cargo\":\"/tc/bin/cargo\",\"path\":\"/tc/bin\",\"read_only\":[\"/tc\"]}]"),
 	[RELEASE] = "{\"identity\":\"registry-checksum\"}",
 	[OID] = "1111111111aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
 	[STATE_FOLDER] = "/var/state",
