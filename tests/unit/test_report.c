@@ -369,14 +369,14 @@ static void a_verdict_blames_nobody_and_says_what_is_missing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		in_place(the_report_of_a_small_matrix_reads_as_it_should),
-		in_place(an_investigation_that_is_not_there_is_named),
+		in_quick_place(the_report_of_a_small_matrix_reads_as_it_should),
+		in_quick_place(an_investigation_that_is_not_there_is_named),
 		cmocka_unit_test(one_axis_makes_one_row_and_no_axis_no_matrix),
-		in_place(the_first_bad_combination_is_posted_with_all_that_names_it),
+		in_quick_place(the_first_bad_combination_is_posted_with_all_that_names_it),
 		cmocka_unit_test(what_is_not_confirmed_or_not_final_says_so),
 		cmocka_unit_test(a_boundary_is_one_line_that_says_which_way_it_goes),
-		in_place(a_boundary_is_posted_with_both_of_its_ends),
-		in_place(a_verdict_blames_nobody_and_says_what_is_missing),
+		in_quick_place(a_boundary_is_posted_with_both_of_its_ends),
+		in_quick_place(a_verdict_blames_nobody_and_says_what_is_missing),
 	};
 	return cmocka_run_group_tests_name("report, finding", tests, NULL, NULL);
 }

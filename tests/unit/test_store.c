@@ -472,22 +472,22 @@ static void deliveries_are_tried_in_order_of_their_time_and_then_of_their_findin
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		in_place(values_come_back_as_they_were_bound),
-		in_place(one_text_can_be_run_inside_itself),
-		in_place(the_connection_is_as_careful_as_it_says),
-		in_place(a_reader_cannot_write_and_makes_no_database),
-		in_place(mistakes_in_statements_name_the_file),
-		in_place(a_new_state_folder_is_private_and_has_the_schema),
-		in_place(a_database_that_is_none_or_damaged_or_newer_is_refused_and_left_alone),
-		in_place(a_state_folder_in_use_is_refused_with_who_uses_it),
-		in_place(attempts_of_a_killed_run_are_interrupted_at_the_next_start),
-		in_place(the_first_pinned_answer_stays),
-		in_place(saving_again_forgets_axes_and_places_and_no_cell),
-		in_place(what_is_rolled_back_never_was),
-		in_place(an_attempt_is_kept_with_its_runs_and_what_did_not_happen_is_null),
-		in_place(a_cell_follows_the_decisions_one_after_the_other),
-		in_place(a_finding_is_added_once_with_a_delivery_to_everyone),
-		in_place(deliveries_are_tried_in_order_of_their_time_and_then_of_their_finding),
+		in_quick_place(values_come_back_as_they_were_bound),
+		in_quick_place(one_text_can_be_run_inside_itself),
+		in_quick_place(the_connection_is_as_careful_as_it_says),
+		in_quick_place(a_reader_cannot_write_and_makes_no_database),
+		in_quick_place(mistakes_in_statements_name_the_file),
+		in_quick_place(a_new_state_folder_is_private_and_has_the_schema),
+		in_quick_place(a_database_that_is_none_or_damaged_or_newer_is_refused_and_left_alone),
+		in_quick_place(a_state_folder_in_use_is_refused_with_who_uses_it),
+		in_quick_place(attempts_of_a_killed_run_are_interrupted_at_the_next_start),
+		in_quick_place(the_first_pinned_answer_stays),
+		in_quick_place(saving_again_forgets_axes_and_places_and_no_cell),
+		in_quick_place(what_is_rolled_back_never_was),
+		in_quick_place(an_attempt_is_kept_with_its_runs_and_what_did_not_happen_is_null),
+		in_quick_place(a_cell_follows_the_decisions_one_after_the_other),
+		in_quick_place(a_finding_is_added_once_with_a_delivery_to_everyone),
+		in_quick_place(deliveries_are_tried_in_order_of_their_time_and_then_of_their_finding),
 	};
 	return cmocka_run_group_tests_name("sql, store", tests, NULL, NULL);
 }

@@ -71,18 +71,6 @@ static int step_aside(void **state)
 	return vfs->xSetSystemCall(vfs, NULL, NULL) == SQLITE_OK ? 0 : -1;
 }
 
-/* In memory where that is possible: the disk that fails is played, and the real one takes its time for each flush. */
-static int make_quick_place(void **state)
-{
-	char *folder = text_copy("/dev/shm/bisectd-test-XXXXXX");
-	if (mkdtemp(folder) == NULL) {
-		free(folder);
-		return make_place(state);
-	}
-	*state = folder;
-	return 0;
-}
-
 /* ---- the operations ---- */
 
 struct world {
@@ -321,10 +309,8 @@ static void a_folder_that_cannot_be_opened_now_can_be_opened_later(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(every_write_that_fails_leaves_everything_as_it_was_and_is_told, make_quick_place,
-						remove_place),
-		cmocka_unit_test_setup_teardown(a_folder_that_cannot_be_opened_now_can_be_opened_later, make_quick_place,
-						remove_place),
+		in_quick_place(every_write_that_fails_leaves_everything_as_it_was_and_is_told),
+		in_quick_place(a_folder_that_cannot_be_opened_now_can_be_opened_later),
 	};
 	return cmocka_run_group_tests_name("store on a failing disk", tests, stand_between, step_aside);
 }

@@ -381,11 +381,11 @@ static void deliveries_verdicts_and_sandboxes_become_lines(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		in_place(the_boundaries_are_those_that_a_look_at_each_pair_finds),
-		in_place(the_first_bad_cell_is_final_when_all_before_it_are_decided),
-		in_place(cells_are_counted_and_shown_as_they_are),
-		in_place(what_is_not_there_is_empty_and_no_error),
-		in_place(deliveries_verdicts_and_sandboxes_become_lines),
+		in_quick_place(the_boundaries_are_those_that_a_look_at_each_pair_finds),
+		in_quick_place(the_first_bad_cell_is_final_when_all_before_it_are_decided),
+		in_quick_place(cells_are_counted_and_shown_as_they_are),
+		in_quick_place(what_is_not_there_is_empty_and_no_error),
+		in_quick_place(deliveries_verdicts_and_sandboxes_become_lines),
 	};
 	return cmocka_run_group_tests_name("view", tests, NULL, NULL);
 }
