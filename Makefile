@@ -31,7 +31,7 @@ COMMON_PACKAGES := jansson nettle
 DAEMON_PACKAGES := libgit2 sqlite3 libcurl libuv yaml-0.1
 TEST_PACKAGES := cmocka
 
-BASE_FLAGS := -std=c17 -D_GNU_SOURCE -DBISECTD_VERSION='"$(VERSION)"' -DBISECTD_LIBEXECDIR='"$(PREFIX)/libexec"' -Icommon -Idaemon -Iworker -I$(BUILD) $(WARNINGS) \
+BASE_FLAGS := -std=c17 -D_GNU_SOURCE -DBISECTD_VERSION='"$(VERSION)"' -Icommon -Idaemon -Iworker -I$(BUILD) $(WARNINGS) \
 	$(HARDENING) -MMD -MP
 COMMON_CFLAGS = $(shell $(PKG_CONFIG) --cflags $(COMMON_PACKAGES))
 COMMON_LIBS = $(shell $(PKG_CONFIG) --libs $(COMMON_PACKAGES))
@@ -44,6 +44,10 @@ DAEMON_SOURCES := $(wildcard daemon/*.c daemon/plan/*.c)
 WORKER_SOURCES := $(wildcard worker/*.c)
 UNIT_SOURCES := $(wildcard tests/unit/test_*.c)
 
+# One line a file; V=1 shows the whole commands.
+Q := $(if $(V),,@)
+SAY := @$(if $(V),true,echo)
+
 objects = $(patsubst %.c,$(BUILD)/%.o,$(1))
 COMMON_OBJECTS := $(call objects,$(COMMON_SOURCES))
 DAEMON_OBJECTS := $(call objects,$(DAEMON_SOURCES)) $(BUILD)/schema.o
@@ -53,14 +57,17 @@ UNIT_PROGRAMS := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(UNIT_SOURCES))
 all: $(BUILD)/bisectd $(BUILD)/bisect-worker
 
 $(BUILD)/bisectd: $(DAEMON_OBJECTS) $(COMMON_OBJECTS)
-	$(CC) $(CFLAGS) $(HARDENING) $(LDFLAGS) -o $@ $^ $(DAEMON_LIBS) $(COMMON_LIBS)
+	$(SAY) "  LINK $@"
+	$(Q)$(CC) $(CFLAGS) $(HARDENING) $(LDFLAGS) -o $@ $^ $(DAEMON_LIBS) $(COMMON_LIBS)
 
 $(BUILD)/bisect-worker: $(WORKER_OBJECTS) $(COMMON_OBJECTS)
-	$(CC) $(CFLAGS) $(HARDENING) $(LDFLAGS) -o $@ $^ $(COMMON_LIBS)
+	$(SAY) "  LINK $@"
+	$(Q)$(CC) $(CFLAGS) $(HARDENING) $(LDFLAGS) -o $@ $^ $(COMMON_LIBS)
 
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(BASE_FLAGS) $(COMMON_CFLAGS) $(if $(filter daemon/% tests/%,$<),$(DAEMON_CFLAGS)) $(CFLAGS) $(CPPFLAGS) -c -o $@ $<
+	$(SAY) "  CC   $@"
+	$(Q)$(CC) $(BASE_FLAGS) $(COMMON_CFLAGS) $(if $(filter daemon/% tests/%,$<),$(DAEMON_CFLAGS)) $(CFLAGS) $(CPPFLAGS) -c -o $@ $<
 
 # schema.sql as a C string: one file, the one that people read.
 $(BUILD)/schema.c: schema.sql
@@ -69,7 +76,8 @@ $(BUILD)/schema.c: schema.sql
 	   sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/^/	"/' -e 's/$$/\\n"/' $<; echo '	;'; } > $@
 
 $(BUILD)/schema.o: $(BUILD)/schema.c
-	$(CC) $(BASE_FLAGS) $(CFLAGS) $(CPPFLAGS) -c -o $@ $<
+	$(SAY) "  CC   $@"
+	$(Q)$(CC) $(BASE_FLAGS) $(CFLAGS) $(CPPFLAGS) -c -o $@ $<
 
 # A unit test links every object of the daemon and the worker but the two main files.
 UNIT_OBJECTS := $(filter-out $(BUILD)/daemon/main.o $(BUILD)/worker/main.o,$(DAEMON_OBJECTS) $(WORKER_OBJECTS) $(COMMON_OBJECTS))
@@ -77,7 +85,8 @@ TEST_HELPERS := $(call objects,$(filter-out tests/unit/test_%,$(wildcard tests/u
 
 $(BUILD)/tests/test_%: $(BUILD)/tests/unit/test_%.o $(TEST_HELPERS) $(UNIT_OBJECTS)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(HARDENING) $(LDFLAGS) -o $@ $^ $(DAEMON_LIBS) $(COMMON_LIBS) $(TEST_LIBS)
+	$(SAY) "  LINK $@"
+	$(Q)$(CC) $(CFLAGS) $(HARDENING) $(LDFLAGS) -o $@ $^ $(DAEMON_LIBS) $(COMMON_LIBS) $(TEST_LIBS)
 
 unit-programs: $(UNIT_PROGRAMS)
 

@@ -13,7 +13,7 @@
 
 #include "digest.h"
 
-enum { COPY_BLOCK = 1 << 16 };
+enum { COPY_BLOCK = 1 << 16, REMOVE_DEPTH = 50 };
 
 void fd_close(int *fd)
 {
@@ -160,23 +160,92 @@ int fs_list_folder(const char *path, struct strlist *names, struct error *error)
 	return 0;
 }
 
+/*
+ * Trees that programs under test made may be deeper than a path can be long and than a stack can be high: what lies
+ * deeper than REMOVE_DEPTH is moved up to the top, whose entries are removed until none is left.
+ */
+struct removal {
+	const char *path; /* for messages */
+	int top;          /* the top folder */
+	unsigned moved;   /* how many were moved up, for their names */
+};
+
+static int remove_entries(struct removal *removal, int folder, unsigned depth, struct error *error);
+
+static int move_up(struct removal *removal, int folder, const char *name, struct error *error)
+{
+	struct stat status;
+	for (;;) {
+		cleanup_free char *unused = text_format(".removing-%u", removal->moved++);
+		if (fstatat(removal->top, unused, &status, AT_SYMLINK_NOFOLLOW) == 0)
+			continue;
+		if (renameat(folder, name, removal->top, unused) < 0)
+			return error_set_errno(error, "cannot remove %s: moving up %s", removal->path, name);
+		return 0;
+	}
+}
+
+static int remove_entry(struct removal *removal, int folder, const char *name, unsigned depth, struct error *error)
+{
+	struct stat status;
+	if (unlinkat(folder, name, 0) == 0 || errno == ENOENT)
+		return 0;
+	int number = errno;
+	if (fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(status.st_mode)) {
+		errno = number;
+		return error_set_errno(error, "cannot remove %s: %s", removal->path, name);
+	}
+	if ((status.st_mode & S_IRWXU) != S_IRWXU && fchmodat(folder, name, status.st_mode | S_IRWXU, 0) < 0)
+		return error_set_errno(error, "cannot remove %s: opening up %s", removal->path, name);
+	if (depth >= REMOVE_DEPTH)
+		return move_up(removal, folder, name, error);
+	cleanup_fd int child = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (child < 0)
+		return error_set_errno(error, "cannot remove %s: opening %s", removal->path, name);
+	if (remove_entries(removal, child, depth + 1, error) < 0)
+		return -1;
+	if (unlinkat(folder, name, AT_REMOVEDIR) < 0 && errno != ENOENT)
+		return error_set_errno(error, "cannot remove folder %s in %s", name, removal->path);
+	return 0;
+}
+
+/* Once over all entries; what was moved up meanwhile needs another time. */
+static int remove_entries(struct removal *removal, int folder, unsigned depth, struct error *error)
+{
+	cleanup_strlist struct strlist names = {0};
+	__attribute__((cleanup(close_folder))) DIR *listed = fdopendir(dup(folder));
+	struct dirent *entry;
+	if (listed == NULL)
+		return error_set_errno(error, "cannot list %s to remove it", removal->path);
+	rewinddir(listed);
+	while ((entry = readdir(listed)) != NULL)
+		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+			strlist_add(&names, entry->d_name);
+	for (size_t i = 0; i < names.count; i++)
+		if (remove_entry(removal, folder, names.items[i], depth, error) < 0)
+			return -1;
+	return 0;
+}
+
 int fs_remove_tree(const char *path, struct error *error)
 {
+	struct stat status;
 	if (unlink(path) == 0 || errno == ENOENT)
 		return 0;
-	struct stat status;
 	if (lstat(path, &status) < 0 || !S_ISDIR(status.st_mode))
 		return error_set_errno(error, "cannot remove %s", path);
 	if ((status.st_mode & S_IRWXU) != S_IRWXU && chmod(path, status.st_mode | S_IRWXU) < 0)
 		return error_set_errno(error, "cannot open up %s to remove it", path);
-	cleanup_strlist struct strlist names = {0};
-	if (fs_list_folder(path, &names, error) < 0)
-		return -1;
-	for (size_t i = 0; i < names.count; i++) {
-		cleanup_free char *child = path_join(path, names.items[i]);
-		if (fs_remove_tree(child, error) < 0)
+	cleanup_fd int top = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (top < 0)
+		return error_set_errno(error, "cannot open %s to remove it", path);
+	struct removal removal = {.path = path, .top = top};
+	unsigned moved;
+	do {
+		moved = removal.moved;
+		if (remove_entries(&removal, top, 1, error) < 0)
 			return -1;
-	}
+	} while (removal.moved > moved);
 	if (rmdir(path) < 0 && errno != ENOENT)
 		return error_set_errno(error, "cannot remove folder %s", path);
 	return 0;
@@ -188,7 +257,7 @@ int fs_copy_file(const char *from, const char *to, struct error *error)
 	struct stat status;
 	if (source < 0 || fstat(source, &status) < 0)
 		return error_set_errno(error, "cannot open %s", from);
-	mode_t mode = status.st_mode & S_IXUSR ? 0755 : 0644;
+	mode_t mode = (status.st_mode & S_IXUSR) != 0 ? 0755 : 0644;
 	cleanup_fd int target = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, mode);
 	if (target < 0)
 		return error_set_errno(error, "cannot write %s", to);

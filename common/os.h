@@ -24,6 +24,8 @@ int os_leave_network(void);
 
 /* A path that runs this very program again, even when its file was replaced meanwhile. */
 const char *os_own_program(void);
+/* The folder that holds this program's file; owned by the caller. */
+char *os_program_folder(void);
 /* Nobody but root may look into this process' memory and descriptors, where the system can do that. */
 void os_hide_process(void);
 /* From here on, set-user-id programs gain nothing.  Async-signal-safe; 0 or -1. */

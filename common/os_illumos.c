@@ -40,6 +40,12 @@ const char *os_own_program(void)
 	return "/proc/self/path/a.out";
 }
 
+char *os_program_folder(void)
+{
+	cleanup_free char *path = realpath(os_own_program(), NULL);
+	return path_parent(path != NULL ? path : "./");
+}
+
 /* proc(5): a process that changed its user is hidden from it by the system itself. */
 void os_hide_process(void)
 {

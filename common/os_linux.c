@@ -42,6 +42,12 @@ const char *os_own_program(void)
 	return "/proc/self/exe";
 }
 
+char *os_program_folder(void)
+{
+	cleanup_free char *path = realpath(os_own_program(), NULL);
+	return path_parent(path != NULL ? path : "./");
+}
+
 void os_hide_process(void)
 {
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
@@ -84,7 +90,8 @@ struct process {
 static int read_process(pid_t id, struct process *process)
 {
 	char path[64];
-	char text[1024]; /* 52 numbers of at most 20 digits, and a name of at most 64 bytes, cut behind the 24 we read */
+	char text[1024]; /* 52 numbers of at most 20 digits, and a name of at most 64 bytes, cut behind the 24 we read
+			  */
 	snprintf(path, sizeof path, "/proc/%ld/stat", (long)id);
 	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t length = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;

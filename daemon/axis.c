@@ -22,6 +22,7 @@ static void value_clear(struct axis_value *value)
 	free(value->detail);
 	free(value->skip_reason);
 	free(value->oid);
+	free(value->compiler);
 	free(value->rustc);
 	free(value->cargo);
 	strlist_clear(&value->path);
@@ -117,6 +118,7 @@ int axis_take_toolchains(struct axis *axis, const json_t *answer, struct error *
 		value->label = text_copy(label != NULL ? label : name);
 		value->identity = json_text_copy(found, "identity");
 		value->skip_reason = json_text_copy(found, "skip");
+		value->compiler = json_text_copy(found, "program");
 		value->rustc = json_text_copy(found, "rustc");
 		value->cargo = json_text_copy(found, "cargo");
 		json_list_copy(&value->read_only, json_object_get(found, "read_only"));
@@ -148,6 +150,7 @@ void axis_take_release(struct axis *axis, const struct config_value *entry, cons
 	value->config = entry;
 	value->label = text_copy(entry->name);
 	value->identity = text_format("release %s sha256 %s", entry->name, identity);
+	value->detail = text_copy(entry->note);
 }
 
 bool axis_entry_is_commit(const struct axis *axis, const struct config_value *entry)

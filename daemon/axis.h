@@ -26,7 +26,8 @@ struct axis_value {
 	char *oid;	   /* a commit's 40 digits, or NULL */
 	const char *source; /* which source the commit is of (owned by the configuration), or NULL */
 	/* toolchain */
-	char *rustc;
+	char *compiler; /* the program itself: rustc, or what a `command:` names; or NULL */
+	char *rustc;	/* or NULL */
 	char *cargo;
 	struct strlist path;
 	struct strlist read_only;

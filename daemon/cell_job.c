@@ -319,10 +319,10 @@ static void add_toolchain(const struct axis_value *toolchain, struct job *job)
 {
 	strlist_add_all(&job->path, &toolchain->path);
 	strlist_add_all(&job->read_only, &toolchain->read_only);
-	if (toolchain->rustc != NULL) {
+	if (toolchain->rustc != NULL)
 		strmap_set(&job->placeholders, "rustc", toolchain->rustc);
-		strmap_set(&job->placeholders, "compiler", toolchain->rustc);
-	}
+	if (toolchain->compiler != NULL)
+		strmap_set(&job->placeholders, "compiler", toolchain->compiler);
 	if (toolchain->cargo != NULL)
 		strmap_set(&job->placeholders, "cargo", toolchain->cargo);
 }

@@ -112,7 +112,8 @@ static bool is_swap(const char *a, const char *b)
 		a++;
 		b++;
 	}
-	return a[0] != '\0' && a[1] != '\0' && a[0] == b[1] && a[1] == b[0] && strcmp(a + 2, b + 2) == 0;
+	return a[0] != '\0' && b[0] != '\0' && a[1] != '\0' && a[0] == b[1] && a[1] == b[0] &&
+	       strcmp(a + 2, b + 2) == 0;
 }
 
 void config_nearest_consider(struct config_nearest *nearest, const char *candidate)

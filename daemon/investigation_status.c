@@ -23,7 +23,7 @@ static void add_walker(const struct investigation *investigation, const struct w
 		const struct axis *axis = &investigation->axes.items[i];
 		str_append_format(line, " %s", axis->values[plan_position(&investigation->plan, walker->cell, i)].label);
 	}
-	str_append_format(line, " (%s %lld s)", walker->phase != NULL ? walker->phase : "waiting",
+	str_append_format(line, " (%s %lld s)", walker->phase != NULL ? walker->phase : walker->waits ? "waiting" : "starting",
 			  (os_monotonic_ms() - walker->started_ms) / 1000);
 }
 

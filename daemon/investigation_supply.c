@@ -108,6 +108,19 @@ static int pin_lock(struct supply *supply, const struct result *result, struct e
 	return store_pin(supply->investigation->setup.store, "lock", supply->name, lock, error);
 }
 
+/* Dependencies that could not stay as the reproducer's lock file has them differ between the cells that are compared: say so. */
+static void tell_changes(const struct result *result)
+{
+	size_t index;
+	json_t *change;
+	json_array_foreach(json_object_get(result->data, "changed"), index, change)
+	{
+		cleanup_free char *text = json_is_string(change) ? text_copy(json_string_value(change))
+								 : json_dumps(change, JSON_COMPACT | JSON_ENCODE_ANY);
+		log_info("a dependency differs from the reproducer's Cargo.lock: %s", text);
+	}
+}
+
 static void prepared(void *context, size_t slot, const struct result *result, bool stopped)
 {
 	struct supply *supply = context;
@@ -121,12 +134,13 @@ static void prepared(void *context, size_t slot, const struct result *result, bo
 		supply->state = SUPPLY_FAILED;
 		investigation_fail(investigation, "pinning a lock file", &error);
 	} else if (!stopped) {
+		tell_changes(result);
 		supply_ended(supply, result->outcome, reason);
 	}
 	investigation_advance_all(investigation);
 }
 
-static bool make_preparation(struct walker *walker, struct supply *supply, const size_t *positions)
+static void make_preparation(struct walker *walker, struct supply *supply, const size_t *positions)
 {
 	struct investigation *investigation = walker->investigation;
 	cleanup_error struct error error = {0};
@@ -136,12 +150,9 @@ static bool make_preparation(struct walker *walker, struct supply *supply, const
 	cleanup_job struct job job = {0};
 	if (store_recall(investigation->setup.store, "lock", supply->name, &lock, &error) < 0) {
 		investigation_fail(investigation, "recalling a lock file", &error);
-		return false;
+		return;
 	}
-	if (path_is_folder(folder)) {
-		supply->state = SUPPLY_READY;
-		return true;
-	}
+	/* also where the folder stands: the worker looks whether all that it needs is there still, and that is quick */
 	supply->state = SUPPLY_MAKING;
 	cell_fill_preparation(&investigation->context, positions, supply->name, lock, &job);
 	struct pool_task task = {.log = log,
@@ -150,7 +161,6 @@ static bool make_preparation(struct walker *walker, struct supply *supply, const
 				 .on_result = prepared,
 				 .context = supply};
 	pool_start(investigation->setup.pool, walker->slot, &job, &task);
-	return false;
 }
 
 /* True: it is there.  False: the walker waits, or was concluded. */
@@ -181,9 +191,7 @@ bool investigation_supply_cell(struct walker *walker, const size_t *positions)
 	if (key == NULL)
 		return true;
 	struct supply *preparation = find_supply(investigation, key);
-	if (preparation->state == SUPPLY_ABSENT && !make_preparation(walker, preparation, positions)) {
-		walker->waits = true;
-		return false;
-	}
+	if (preparation->state == SUPPLY_ABSENT)
+		make_preparation(walker, preparation, positions);
 	return settle(walker, preparation);
 }

@@ -7,11 +7,8 @@
 
 #include "fs.h"
 #include "log.h"
+#include "os.h"
 #include "service.h"
-
-#ifndef BISECTD_LIBEXECDIR
-#define BISECTD_LIBEXECDIR "/usr/local/libexec"
-#endif
 
 static const char usage[] =
 	"usage: bisectd run [OPTION]... FILE...     walk each investigation to its end and report\n"
@@ -68,63 +65,67 @@ static long long parse_number(const char *option, const char *text, long long ma
 	return number;
 }
 
-/* The worker beside this program (a build folder), else the installed one. */
-static char *find_worker(const char *program)
+/* The worker beside this program (a build folder), else where `make install` puts it, seen from this program. */
+static char *find_worker(void)
 {
-	cleanup_free char *own = memory_new(4097, 1);
-	if (readlink("/proc/self/exe", own, 4096) < 0)
-		snprintf(own, 4097, "%s", program);
-	cleanup_free char *folder = path_parent(own);
-	char *beside = path_join(folder, "bisect-worker");
-	if (access(beside, X_OK) == 0)
-		return beside;
-	free(beside);
-	return text_copy(BISECTD_LIBEXECDIR "/bisectd/bisect-worker");
+	static const char *const places[] = {"bisect-worker", "../libexec/bisectd/bisect-worker"};
+	cleanup_free char *folder = os_program_folder();
+	for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+		char *candidate = path_join(folder, places[i]);
+		if (access(candidate, X_OK) == 0)
+			return candidate;
+		free(candidate);
+	}
+	return path_join(folder, places[0]);
 }
 
-int main(int argc, char **argv)
+struct command_line {
+	struct service_options options;
+	const char *state;
+	const char *worker; /* NULL: find it */
+	enum log_level level;
+};
+
+/* False where an option is wrong: getopt has said why. */
+static bool parse_options(int argc, char **argv, struct command_line *line)
 {
-	if (argc < 2) {
-		fputs(usage, stderr);
-		return EXIT_USAGE;
-	}
-	if (strcmp(argv[1], "--version") == 0) {
-		puts("bisectd " BISECTD_VERSION);
-		return 0;
-	}
-	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
-		fputs(usage, stdout);
-		return 0;
-	}
-	const struct command *command = find_command(argv[1]);
-	if (command == NULL) {
-		fprintf(stderr, "bisectd: there is no command \"%s\"\n%s", argv[1], usage);
-		return EXIT_USAGE;
-	}
-	struct service_options options = {.delivery_wait_ms = 60000};
-	const char *state = "var";
-	const char *worker = NULL;
-	enum log_level level = LOG_LEVEL_INFO;
 	int option;
 	optind = 2;
 	while ((option = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
-		if (option == OPTION_STATE)
-			state = optarg;
-		else if (option == OPTION_WORKERS)
-			options.workers = parse_number("workers", optarg, 256);
-		else if (option == OPTION_WORKER)
-			worker = optarg;
-		else if (option == OPTION_OFFLINE)
-			options.offline = true;
-		else if (option == OPTION_WAIT)
-			options.delivery_wait_ms = parse_number("wait", optarg, 86400) * 1000;
-		else if (option == OPTION_VERBOSE)
-			level = LOG_LEVEL_DEBUG;
-		else if (option == OPTION_QUIET)
-			level = LOG_LEVEL_WARNING;
-		else
-			return EXIT_USAGE;
+		switch (option) {
+		case OPTION_STATE:
+			line->state = optarg;
+			break;
+		case OPTION_WORKERS:
+			line->options.workers = parse_number("workers", optarg, 256);
+			break;
+		case OPTION_WORKER:
+			line->worker = optarg;
+			break;
+		case OPTION_OFFLINE:
+			line->options.offline = true;
+			break;
+		case OPTION_WAIT:
+			line->options.delivery_wait_ms = parse_number("wait", optarg, 86400) * 1000;
+			break;
+		case OPTION_VERBOSE:
+			line->level = LOG_LEVEL_DEBUG;
+			break;
+		case OPTION_QUIET:
+			line->level = LOG_LEVEL_WARNING;
+			break;
+		default:
+			return false;
+		}
 	}
+	return true;
+}
+
+static int run_command(const struct command *command, int argc, char **argv)
+{
+	struct command_line line = {.options = {.delivery_wait_ms = 60000}, .state = "var", .level = LOG_LEVEL_INFO};
+	if (!parse_options(argc, argv, &line))
+		return EXIT_USAGE;
 	cleanup_strlist struct strlist arguments = {0};
 	for (int i = optind; i < argc; i++)
 		strlist_add(&arguments, argv[i]);
@@ -132,10 +133,30 @@ int main(int argc, char **argv)
 		fprintf(stderr, "bisectd: %s needs the file of an investigation\n%s", command->name, usage);
 		return EXIT_USAGE;
 	}
-	cleanup_free char *state_folder = path_absolute(state);
-	cleanup_free char *worker_path = worker != NULL ? path_absolute(worker) : find_worker(argv[0]);
-	options.state_folder = state_folder;
-	options.worker = worker_path;
-	log_open("bisectd", level);
-	return command->run(&options, &arguments);
+	cleanup_free char *state = path_absolute(line.state);
+	cleanup_free char *worker = line.worker != NULL ? path_absolute(line.worker) : find_worker();
+	line.options.state_folder = state;
+	line.options.worker = worker;
+	log_open("bisectd", line.level);
+	return command->run(&line.options, &arguments);
+}
+
+int main(int argc, char **argv)
+{
+	const char *word = argc > 1 ? argv[1] : "";
+	if (strcmp(word, "--version") == 0) {
+		puts("bisectd " BISECTD_VERSION);
+		return 0;
+	}
+	if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
+		fputs(usage, stdout);
+		return 0;
+	}
+	const struct command *command = find_command(word);
+	if (command != NULL)
+		return run_command(command, argc, argv);
+	if (*word != '\0')
+		fprintf(stderr, "bisectd: there is no command \"%s\"\n", word);
+	fputs(usage, stderr);
+	return EXIT_USAGE;
 }

@@ -113,7 +113,11 @@ static void take_event(struct slot *slot, const json_t *event)
 		if (!slot->has_result)
 			end_worker(slot, error_text(&error), BABBLE_GRACE_MS);
 	} else if (strcmp(kind, "phase") == 0 && phase != NULL && slot->task.on_phase != NULL) {
-		slot->task.on_phase(slot->task.context, slot->index, phase);
+		long long of = json_integer_value(json_object_get(event, "of"));
+		cleanup_free char *text = of > 1 ? text_format("%s %lld/%lld", phase,
+							       (long long)json_integer_value(json_object_get(event, "number")), of)
+						 : text_copy(phase);
+		slot->task.on_phase(slot->task.context, slot->index, text);
 	}
 }
 

@@ -80,6 +80,8 @@ enum cargo_trouble cargo_judge(const char *errors)
 		"unexpected character",
 		"invalid character",
 		"failed to parse manifest",
+		"failed to load manifest",
+		"Cargo.toml:",
 		"virtual manifest",
 		"because it was requested by",
 		"cyclic package dependency",
@@ -89,8 +91,10 @@ enum cargo_trouble cargo_judge(const char *errors)
 		"patch location",
 	};
 	static const char *const breakdowns[] = {
-		"--offline",        "network failure",   "spurious network error", "No space left on device",
-		"Unable to update", "failed to download"};
+		"--offline",           "network failure",         "spurious network error", "Unable to update",
+		"failed to download",  "No space left on device", "Input/output error",     "Permission denied",
+		"Too many open files", "Cannot allocate memory",
+	};
 	for (size_t i = 0; i < sizeof breakdowns / sizeof breakdowns[0]; i++)
 		if (strstr(errors, breakdowns[i]) != NULL)
 			return CARGO_BROKEN;
@@ -123,8 +127,12 @@ char *cargo_reason(const char *errors)
 {
 	struct str reason = {0};
 	bool caused = false;
-	const char *start = text_starts_with(errors, "error: ") ? errors : strstr(errors, "\nerror: ");
-	const char *line = start == NULL ? errors : strstr(start, "error: ") + strlen("error: ");
+	const char *found = strstr(errors, "\nerror: ");
+	const char *line = errors;
+	if (text_starts_with(errors, "error: "))
+		line = errors + strlen("error: ");
+	else if (found != NULL)
+		line = found + strlen("\nerror: ");
 	while (*line != '\0' && reason.length < REASON_LIMIT) {
 		size_t length = strcspn(line, "\n");
 		add_line(&reason, line, length, &caused);
@@ -160,18 +168,16 @@ int cargo_run(struct cargo *cargo, const char *folder, const struct strlist *arg
 	cleanup_free char *reason = cargo_reason(str_text(&output->errors));
 	cleanup_free char *status = child_status_text(output->status);
 	cargo->trouble = WIFEXITED(output->status) ? cargo_judge(str_text(&output->errors)) : CARGO_BROKEN;
-	return error_set(error, "cargo %s: %s", arguments->items[0], reason[0] != '\0' ? reason : status);
+	return error_set(error, "cargo %s: %s", arguments->count > 0 ? arguments->items[0] : "",
+			 reason[0] != '\0' ? reason : status);
 }
 
-int cargo_do(struct cargo *cargo, const char *folder, struct error *error, ...)
+int cargo_do(struct cargo *cargo, const char *folder, const char *const words[], struct error *error)
 {
 	cleanup_strlist struct strlist arguments = {0};
 	cleanup_child_output struct child_output output = {0};
-	va_list words;
-	va_start(words, error);
-	for (const char *word = va_arg(words, const char *); word != NULL; word = va_arg(words, const char *))
-		strlist_add(&arguments, word);
-	va_end(words);
+	for (size_t i = 0; words[i] != NULL; i++)
+		strlist_add(&arguments, words[i]);
 	return cargo_run(cargo, folder, &arguments, &output, error);
 }
 

@@ -38,8 +38,8 @@ void cargo_clear(struct cargo *cargo);
  */
 int cargo_run(struct cargo *cargo, const char *folder, const struct strlist *arguments, struct child_output *output,
 	      struct error *error);
-/* The same with the words spelled out, ended by NULL, and without the output. */
-int cargo_do(struct cargo *cargo, const char *folder, struct error *error, ...) __attribute__((sentinel));
+/* The same with an array of words that NULL ends, and without the output. */
+int cargo_do(struct cargo *cargo, const char *folder, const char *const words[], struct error *error);
 
 /* The packages that a manifest and its workspace define, without dependencies; a new reference in `metadata`. */
 int cargo_members(struct cargo *cargo, const char *folder, const char *manifest, json_t **metadata,

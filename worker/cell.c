@@ -21,8 +21,6 @@
 #include "workspace.h"
 
 enum {
-	DEFAULT_BUILD_MS = 600 * 1000,
-	DEFAULT_RUN_MS = 60 * 1000,
 	DEFAULT_PROCESSES = 512,
 	DEFAULT_OUTPUT_BYTES = 1 << 20,
 	MOST_RUNS = 1000,
@@ -97,8 +95,8 @@ static int take_limits(struct cell *cell, struct error *error)
 {
 	const struct job *job = cell->job;
 	struct command_limits *limits = &cell->limits;
-	if (take_limit("build_ms", job->build_ms, DEFAULT_BUILD_MS, &cell->build_ms, error) < 0 ||
-	    take_limit("run_ms", job->run_ms, DEFAULT_RUN_MS, &cell->run_ms, error) < 0 ||
+	if (take_limit("build_ms", job->build_ms, JOB_DEFAULT_BUILD_MS, &cell->build_ms, error) < 0 ||
+	    take_limit("run_ms", job->run_ms, JOB_DEFAULT_RUN_MS, &cell->run_ms, error) < 0 ||
 	    take_limit("runs", job->runs, 1, &cell->runs, error) < 0 ||
 	    take_limit("memory_bytes", job->memory_bytes, DEFAULT_MEMORY_BYTES, &limits->memory_bytes, error) < 0 ||
 	    take_limit("processes", job->processes, DEFAULT_PROCESSES, &limits->processes, error) < 0 ||

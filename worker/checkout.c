@@ -89,8 +89,9 @@ static int list_members(struct checkout *checkout, struct cargo *cargo, const ch
 	strlist_add(&checkout->asked, manifest);
 	size_t index;
 	json_t *package;
-	json_array_foreach (json_object_get(metadata, "packages"), index, package)
+	json_array_foreach (json_object_get(metadata, "packages"), index, package) {
 		add_crate(checkout, package);
+	}
 	json_decref(metadata);
 	return 0;
 }

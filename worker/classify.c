@@ -1,7 +1,6 @@
 /* See classify.h. */
 #include "classify.h"
 
-#include <ctype.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,25 +44,39 @@ static bool next_line(const char **at, const char *end, const char **line, size_
 	return true;
 }
 
-/* A line as one clean text: control characters are blanks, cut at 200 bytes but not within a UTF-8 character. */
+/* The length of a terminal's escape sequence (ECMA-48: ESC [ parameters, final byte) at `at`; 0 where there is none. */
+static size_t escape_length(const char *at, size_t left)
+{
+	if (left < 2 || at[0] != '\033' || at[1] != '[')
+		return 0;
+	size_t length = 2;
+	while (length < left && (unsigned char)at[length] < '@')
+		length++;
+	return length < left ? length + 1 : left;
+}
+
+/* A line as one clean text: no colours, control characters as blanks, cut at 200 bytes but not within a UTF-8
+ * character. */
 static char *clean_line(const char *line, size_t length)
 {
-	while (length > 0 && (isspace((unsigned char)line[0]) || line[0] == '\0')) {
-		line++;
-		length--;
+	struct str text = {0};
+	for (size_t i = 0; i < length && text.length <= SIGNATURE_BYTES; i++) {
+		size_t escape = escape_length(line + i, length - i);
+		bool control = (unsigned char)line[i] < ' ' || line[i] == 0x7f;
+		if (escape > 0)
+			i += escape - 1;
+		else if (text.length > 0 || !(control || line[i] == ' '))
+			str_append_bytes(&text, control ? " " : line + i, 1);
 	}
-	bool cut = length > SIGNATURE_BYTES;
-	if (cut)
-		length = SIGNATURE_BYTES;
-	while (cut && length > 0 && ((unsigned char)line[length] & 0xc0) == 0x80)
-		length--;
-	char *text = text_copy_range(line, length);
-	for (size_t i = 0; i < length; i++)
-		if ((unsigned char)text[i] < ' ' || text[i] == 0x7f)
-			text[i] = ' ';
-	for (; length > 0 && text[length - 1] == ' '; length--)
-		text[length - 1] = '\0';
-	return text;
+	char *clean = str_steal(&text);
+	size_t end = strlen(clean);
+	if (end > SIGNATURE_BYTES)
+		for (end = SIGNATURE_BYTES; end > 0 && ((unsigned char)clean[end] & 0xc0) == 0x80;)
+			end--;
+	while (end > 0 && clean[end - 1] == ' ')
+		end--;
+	clean[end] = '\0';
+	return clean;
 }
 
 char *first_line(const char *output, size_t length)

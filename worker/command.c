@@ -256,8 +256,9 @@ static void await_answer(struct watch *watch)
 		polled[0].revents = polled[1].revents = 0;
 	}
 	/* all that could write is dead: the pipe holds what there is (but after a loss it may go on for ever) */
-	while (watch->result->end != COMMAND_LOST && take_output(watch))
-		continue;
+	bool more = watch->result->end != COMMAND_LOST;
+	while (more)
+		more = take_output(watch);
 }
 
 /* SIGKILL that we did not send: mostly the system's killer for want of memory, which counts its victims. */

@@ -54,7 +54,7 @@ static int write_report(const char *folder, const json_t *report, struct error *
 	cleanup_free char *path = path_join(folder, "edits.json");
 	cleanup_free char *text = json_dumps(report, JSON_INDENT(1));
 	if (text == NULL)
-		memory_exhausted();
+		return error_set(error, "the list of edits is no JSON");
 	return fs_write_file(path, text, strlen(text), error);
 }
 

@@ -23,13 +23,12 @@ struct edit {
 /* Where the edited file is: its folder, opened without following a link, and its name in it. */
 struct place {
 	int folder;
-	char *name;
+	const char *name;
 };
 
 static void place_clear(struct place *place)
 {
 	fd_close(&place->folder);
-	free_pointer(&place->name);
 }
 
 static int read_edit(const json_t *object, struct edit *edit, struct error *error)
@@ -76,7 +75,6 @@ static int find_place(const char *folder, const char *file, struct place *place,
 		fd_close(&place->folder);
 		place->folder = next;
 	}
-	place->name = text_copy(file);
 	return 1;
 }
 
@@ -171,7 +169,7 @@ static int check_matches(const struct edit *edit, long long matches, bool exists
 
 static int apply_edit(const char *folder, const struct edit *edit, long long *matches, struct error *error)
 {
-	__attribute__((cleanup(place_clear))) struct place place = {.folder = -1};
+	__attribute__((cleanup(place_clear))) struct place place = {.folder = -1, .name = path_base(edit->file)};
 	cleanup_str struct str before = {0};
 	cleanup_str struct str after = {0};
 	if (!stays_inside(edit->file))

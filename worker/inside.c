@@ -70,8 +70,9 @@ static void write_fully(const void *bytes, size_t length)
 	}
 }
 
-/* 0 of the limit means none; a hard limit that is lower already stays. */
-static int limit(int resource, uint64_t value)
+/* 0 of the limit means none; a hard limit that is lower already stays.  (The resource is unsigned: an enum in glibc.)
+ */
+static int limit(unsigned resource, uint64_t value)
 {
 	struct rlimit now;
 	if (value == 0)
@@ -140,12 +141,10 @@ static void read_command(const struct inside_request *request, struct command *c
 	for (uint32_t i = 0; i < request->words; i++)
 		strlist_add(&command->words, next_text(&at, end));
 	for (uint32_t i = 0; i < request->variables; i++) {
-		cleanup_free char *pair = text_copy(next_text(&at, end));
-		char *equals = strchr(pair, '=');
-		if (equals == NULL)
-			leave(1);
-		*equals = '\0';
-		strmap_set(&command->environment, pair, equals + 1);
+		const char *pair = next_text(&at, end);
+		size_t length = strcspn(pair, "=");
+		cleanup_free char *name = text_copy_range(pair, length);
+		strmap_set(&command->environment, name, pair[length] == '=' ? pair + length + 1 : "");
 	}
 }
 

@@ -22,7 +22,7 @@ static void add_to_tail(struct keep *keep, const char *bytes, size_t length)
 size_t keep_add(struct keep *keep, const char *bytes, size_t length)
 {
 	size_t room = keep->head.length < keep->limit ? keep->limit - keep->head.length : 0;
-	size_t shown = length < room ? length : room;
+	size_t shown = room < length ? room : length;
 	keep->total += length;
 	str_append_bytes(&keep->head, bytes, shown);
 	if (shown < length)

@@ -344,9 +344,9 @@ static int lock_crate(struct preparation *preparation, const json_t *entry, stru
 		return 0;
 	cleanup_free char *package = text_format("%s@%s", name, locked);
 	const char *version = asked_version(preparation, entry);
+	const char *const words[] = {"update", "-p", package, "--precise", version, NULL};
 	log_info("locking %s %s", name, version);
-	if (cargo_do(&preparation->cargo, preparation->reproducer, error, "update", "-p", package, "--precise", version,
-		     NULL) < 0)
+	if (cargo_do(&preparation->cargo, preparation->reproducer, words, error) < 0)
 		return cargo_failed(preparation, error);
 	return read_lock(preparation, error);
 }
@@ -371,6 +371,7 @@ static int check_locked(struct preparation *preparation, struct error *error)
 
 static int resolve(struct preparation *preparation, struct error *error)
 {
+	static const char *const generate[] = {"generate-lockfile", NULL};
 	cleanup_free char *path = path_join(preparation->reproducer, "Cargo.lock");
 	size_t index;
 	json_t *entry;
@@ -379,8 +380,7 @@ static int resolve(struct preparation *preparation, struct error *error)
 			return -1;
 		return check_locked(preparation, error);
 	}
-	if (!path_exists(path) &&
-	    cargo_do(&preparation->cargo, preparation->reproducer, error, "generate-lockfile", NULL) < 0)
+	if (!path_exists(path) && cargo_do(&preparation->cargo, preparation->reproducer, generate, error) < 0)
 		return cargo_failed(preparation, error);
 	if (read_lock(preparation, error) < 0)
 		return -1;
@@ -444,7 +444,8 @@ static int override_package(struct preparation *preparation, const struct lock_p
 	cleanup_free char *key =
 		first ? text_copy(package->name) : text_format("%s-%s", package->name, package->version);
 	for (char *byte = key; *byte != '\0'; byte++)
-		*byte = *byte == '.' || *byte == '+' ? '-' : *byte;
+		if (*byte == '.' || *byte == '+')
+			*byte = '-';
 	cleanup_free char *source = patch_source(package);
 	add_patch(preparation, source, key, package->name, path);
 	return 0;
@@ -533,8 +534,8 @@ static int configure(struct preparation *preparation, const char *directory, con
 /* Does the newest cargo accept it all, offline and locked? */
 static int verify(struct preparation *preparation, struct error *error)
 {
-	if (cargo_do(&preparation->cargo, preparation->reproducer, error, "metadata", "--format-version", "1",
-		     "--locked", "--offline", NULL) == 0)
+	static const char *const words[] = {"metadata", "--format-version", "1", "--locked", "--offline", NULL};
+	if (cargo_do(&preparation->cargo, preparation->reproducer, words, error) == 0)
 		return 0;
 	return error_wrap(error, "what was prepared is not what cargo wants");
 }

@@ -16,6 +16,8 @@
 
 enum { LOCK_LIMIT = 16 << 20 };
 
+static const char *const generate[] = {"generate-lockfile", NULL};
+
 struct question {
 	struct cargo cargo;
 	const char *crate;
@@ -76,11 +78,10 @@ static int read_checksum(const struct question *question, const char *release, c
 /* A yanked release is no longer chosen, but cargo still locks it when it is named (from 1.77 on). */
 static int ask_for_yanked(struct question *question, const char *release, struct error *error)
 {
-	if (write_crate(question, "*", error) < 0 ||
-	    cargo_do(&question->cargo, question->folder, error, "generate-lockfile", NULL) < 0)
+	const char *const update[] = {"update", "-p", question->crate, "--precise", release, NULL};
+	if (write_crate(question, "*", error) < 0 || cargo_do(&question->cargo, question->folder, generate, error) < 0)
 		return -1;
-	return cargo_do(&question->cargo, question->folder, error, "update", "-p", question->crate, "--precise",
-			release, NULL);
+	return cargo_do(&question->cargo, question->folder, update, error);
 }
 
 static int ask(struct question *question, const char *release, char **checksum, bool *yanked, struct error *error)
@@ -92,7 +93,7 @@ static int ask(struct question *question, const char *release, char **checksum, 
 	question->cargo.trouble = CARGO_BROKEN;
 	if (write_crate(question, requirement, error) < 0)
 		return -1;
-	if (cargo_do(&question->cargo, question->folder, error, "generate-lockfile", NULL) < 0) {
+	if (cargo_do(&question->cargo, question->folder, generate, error) < 0) {
 		*yanked = question->cargo.trouble == CARGO_REFUSED && strstr(error_text(error), "yanked") != NULL;
 		if (!*yanked || ask_for_yanked(question, release, error) < 0)
 			return -1;

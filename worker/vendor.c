@@ -61,19 +61,17 @@ static int run_vendor(struct cargo *cargo, const char *folder, const char *sourc
 }
 
 /* Preparations run at once: one at a time puts crates into the shared folder.  The lock goes with the descriptor. */
-static int take_lock(const char *vendor, struct error *error)
+static int take_lock(const char *vendor, int *fd, struct error *error)
 {
 	cleanup_free char *path = path_join(vendor, ".lock");
-	cleanup_fd int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-	if (fd < 0)
-		return error_set_errno(error, "cannot open %s", path);
 	struct flock whole_file = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-	while (fcntl(fd, F_SETLKW, &whole_file) < 0)
+	*fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+	if (*fd < 0)
+		return error_set_errno(error, "cannot open %s", path);
+	while (fcntl(*fd, F_SETLKW, &whole_file) < 0)
 		if (errno != EINTR)
 			return error_set_errno(error, "cannot lock %s", path);
-	int kept = fd;
-	fd = -1;
-	return kept;
+	return 0;
 }
 
 struct private_fetch {
@@ -133,8 +131,8 @@ int vendor_fetch(struct cargo *cargo, const char *folder, const struct lock *loc
 	cargo->trouble = CARGO_BROKEN;
 	if (fs_make_folder(vendor, error) < 0)
 		return -1;
-	cleanup_fd int taken = take_lock(vendor, error);
-	if (taken < 0)
+	cleanup_fd int taken = -1;
+	if (take_lock(vendor, &taken, error) < 0)
 		return -1;
 	if (has_other_sources(lock))
 		return fetch_private(cargo, folder, lock_text, vendor, sources, settings, error);

@@ -51,7 +51,7 @@ def finish(process):
     log = process.stderr.read()
     process.stdout.close()
     process.stderr.close()
-    process.wait(60)
+    assert process.wait(60) == 0, log
     assert lines, log
     lines[-1]["log"] = log
     return lines[-1]
@@ -259,6 +259,12 @@ def test_releases_have_the_registrys_checksums():
     assert len(good["identity"]) == 64 and good["skip"] is None and good["error"] is None
     assert missing["identity"] is None and "failed to select a version" in missing["skip"] and "\n" not in missing["skip"]
     assert wrong["skip"] == "'no version' is no version"
+
+
+@needs_cargo
+def test_a_yanked_release_can_still_be_named():
+    (release,) = work({"kind": "releases", "cargo": CARGO, "crate": "futures-util", "names": ["0.3.30"]})["data"]
+    assert release["yanked"] and len(release["identity"]) == 64
 
 
 @needs_cargo

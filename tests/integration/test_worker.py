@@ -717,6 +717,24 @@ def test_hostile_trees_are_removed_by_the_next_job(lane):
     assert answer.outcome == "pass", answer.reason
 
 
+def test_trees_deeper_than_a_path_is_long_are_removed(lane):
+    source = """
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+int main(void)
+{
+    for (int i = 0; i < 1000; i++)
+        if (mkdir("a_folder_with_a_long_name", 0700) < 0 || chdir("a_folder_with_a_long_name") < 0)
+            return 1;
+    return 0;
+}
+"""
+    assert lane.do(build=compiled(lane, source), run=["{target}/program"]).outcome == "pass"
+    answer = lane.do(run=["true"])
+    assert answer.outcome == "pass", answer.reason
+
+
 # With cargo.
 
 def toolchain():

@@ -8,8 +8,9 @@ import subprocess
 import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-WORKER = pathlib.Path(os.environ.get("BUILD", ROOT / "build")).resolve() / "bisect-worker"
+from conftest import WORKER
+
+
 
 
 def bubblewrap_works():

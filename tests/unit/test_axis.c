@@ -51,8 +51,10 @@ static void written_values_keep_their_order_and_their_identity_holds_all_they_sa
 {
 	(void)state;
 	struct world world;
-	start_world(&world, TOP "axes: [{name: c, type: choice, values: [plain, {name: full, features: [x, y], "
-				"environment: {A: '1', B: '2'}, rustflags: ['-C', debuginfo=2], placeholders: {p: q}, note: why}]}]\n");
+	start_world(
+		&world, TOP
+		"axes: [{name: c, type: choice, values: [plain, {name: full, features: [x, y], "
+		"environment: {A: '1', B: '2'}, rustflags: ['-C', debuginfo=2], placeholders: {p: q}, note: why}]}]\n");
 	axis_take_written(&world.axes.items[0]);
 	const struct axis *axis = &world.axes.items[0];
 	assert_int_equal(axis->count, 2);
@@ -77,8 +79,10 @@ static void a_found_toolchain_becomes_a_value_with_all_its_members(void **state)
 	cleanup_error struct error error = {0};
 	struct world world;
 	start_world(&world, TOOLCHAIN_AXIS);
-	json_t *answer = from_json("[{'name':'auto','label':'1.63.0','identity':'rustc 1.63.0','root':'/t','rustc':'/t/bin/rustc',"
-				   "'cargo':'/t/bin/cargo','program':'/t/bin/rustc','path':'/t/bin','read_only':['/t','/u'],'skip':null}]");
+	json_t *answer = from_json(
+		"[{'name':'auto','label':'1.63.0','identity':'rustc 1.63.0','root':'/t','rustc':'/t/bin/rustc',"
+		"'cargo':'/t/bin/cargo','program':'/t/bin/rustc','path':'/t/bin','read_only':['/t','/"
+		"u'],'skip':null}]");
 	assert_done(axis_take_toolchains(&world.axes.items[0], answer, &error), &error);
 	json_decref(answer);
 	const struct axis_value *value = &world.axes.items[0].values[0];
@@ -136,7 +140,8 @@ static void a_toolchain_with_missing_or_strange_members_is_a_value_that_is_skipp
 static void an_answer_that_is_none_is_refused(void **state)
 {
 	(void)state;
-	static const char *const answers[] = {"{}", "'x'", "null", "[{}]", "[7]", "[null]", "[{'label':7,'name':null}]"};
+	static const char *const answers[] = {
+		"{}", "'x'", "null", "[{}]", "[7]", "[null]", "[{'label':7,'name':null}]"};
 	for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++) {
 		cleanup_error struct error error = {0};
 		struct world world;
@@ -160,7 +165,8 @@ static void a_release_is_a_value_or_the_reason_why_it_is_none(void **state)
 		const char *skip_reason;
 	} cases[] = {
 		{"{'name':'0.5.0','identity':'abc','skip':null,'error':null}", "release 0.5.0 sha256 abc", NULL},
-		{"{'name':'0.5.0','identity':null,'skip':'no such release','error':null}", "unresolved", "no such release"},
+		{"{'name':'0.5.0','identity':null,'skip':'no such release','error':null}", "unresolved",
+		 "no such release"},
 		{"{'name':'0.5.0','error':'registry away'}", "unresolved", "registry away"},
 		{"{}", "unresolved", "the worker gave no identity for it"},
 		{"null", "unresolved", "the worker gave no identity for it"},
@@ -200,14 +206,16 @@ static void take_commits(struct axis *axis, size_t entry, const char *const *oid
 	}
 }
 
-static const char *const oids[] = {"1111111111aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "2222222222aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
-				   "3333333333aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "4444444444aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"};
+static const char *const oids[] = {
+	"1111111111aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "2222222222aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+	"3333333333aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "4444444444aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"};
 
 static void commits_of_a_range_are_named_by_their_first_digits_and_a_revision_by_itself(void **state)
 {
 	(void)state;
 	struct world world;
-	start_world(&world, TOP "axes: [{name: rev, type: commit, source: src, values: [v0.5.0, {commits: v0.5.0..main}]}]\n");
+	start_world(&world,
+		    TOP "axes: [{name: rev, type: commit, source: src, values: [v0.5.0, {commits: v0.5.0..main}]}]\n");
 	struct axis *axis = &world.axes.items[0];
 	take_commits(axis, 0, oids, 1);
 	take_commits(axis, 1, oids + 1, 2);
@@ -269,7 +277,8 @@ static void values_that_two_entries_share_stand_once_at_their_first_place(void *
 {
 	(void)state;
 	struct world world;
-	start_world(&world, TOP "axes: [{name: rev, type: commit, source: src, values: [{commits: a..b}, {commits: b..c}, v1]}]\n");
+	start_world(&world, TOP
+		    "axes: [{name: rev, type: commit, source: src, values: [{commits: a..b}, {commits: b..c}, v1]}]\n");
 	struct axis *axis = &world.axes.items[0];
 	take_commits(axis, 0, oids, 3);
 	take_commits(axis, 1, oids + 1, 3);
@@ -292,7 +301,8 @@ static void a_pattern_matches_labels_places_and_kinds(void **state)
 {
 	(void)state;
 	struct world world;
-	start_world(&world, TOP "axes: [{name: usdt, type: crate, values: ['0.4.0', '0.5.0', {commits: a..b, source: src}, '0.6.0']}]\n");
+	start_world(&world, TOP "axes: [{name: usdt, type: crate, values: ['0.4.0', '0.5.0', {commits: a..b, source: "
+				"src}, '0.6.0']}]\n");
 	struct axis *axis = &world.axes.items[0];
 	json_t *answer = from_json("{'identity':'abc'}");
 	axis_take_release(axis, &world.config.axes[0].values[0], answer);
@@ -304,10 +314,11 @@ static void a_pattern_matches_labels_places_and_kinds(void **state)
 		const char *pattern;
 		const char *matches; /* one letter a value: 0.4.0 0.5.0 1111111111 2222222222 0.6.0 */
 	} cases[] = {
-		{"0.5.0", ".x..."},   {"0.*", "xx..x"},      {"0.?.0", "xx..x"},     {"0.[45].0", "xx..."}, {"*", "xxxxx"},
-		{"", "....."},	      {"0.5", "....."},	     {"1*", "..x.."},	     {"@first", "x...."},   {"@last", "....x"},
-		{"@commits", "..xx."}, {"@releases", "xx..x"}, {"!@commits", "xx..x"}, {"!@first", ".xxxx"},  {"!0.5.0", "x.xxx"},
-		{"!*", "....."},      {"!!0.5.0", ".x..."},  {"@other", "....."},    {"0\\.5.0", ".x..."},  {"!@last", "xxxx."},
+		{"0.5.0", ".x..."},     {"0.*", "xx..x"},     {"0.?.0", "xx..x"},    {"0.[45].0", "xx..."},
+		{"*", "xxxxx"},         {"", "....."},        {"0.5", "....."},      {"1*", "..x.."},
+		{"@first", "x...."},    {"@last", "....x"},   {"@commits", "..xx."}, {"@releases", "xx..x"},
+		{"!@commits", "xx..x"}, {"!@first", ".xxxx"}, {"!0.5.0", "x.xxx"},   {"!*", "....."},
+		{"!!0.5.0", ".x..."},   {"@other", "....."},  {"0\\.5.0", ".x..."},  {"!@last", "xxxx."},
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
 		for (size_t position = 0; position < 5; position++)
@@ -336,7 +347,8 @@ static void exclude_takes_away_and_include_gives_back(void **state)
 	(void)state;
 	static const struct {
 		const char *rules;
-		const char *matrix; /* tools 1.62.0, 1.63.0, 1.63.0-musl, nightly; within: 0.4.0, 0.5.0, 0.6.0, each dev and release */
+		const char *matrix; /* tools 1.62.0, 1.63.0, 1.63.0-musl, nightly; within: 0.4.0, 0.5.0, 0.6.0, each dev
+				       and release */
 	} cases[] = {
 		{"", "xxxxxx xxxxxx xxxxxx xxxxxx"},
 		{"exclude: [{tool: nightly}]\n", "xxxxxx xxxxxx xxxxxx ......"},
@@ -383,11 +395,12 @@ static void patterns_that_match_nothing_are_told_with_their_place(void **state)
 	struct world world;
 	cleanup_error struct error error = {0};
 	cleanup_strlist struct strlist lines = {0};
-	start_world(&world, TOP "axes:\n"
-				"- {name: tool, type: toolchain, values: [auto]}\n"
-				"- {name: usdt, type: crate, values: ['0.5.0', {commits: a..b, source: src}]}\n"
-				"exclude:\n- {tool: ['1.62*', '1.64*']}\n- {tool: '@first', usdt: ['@commits', '@releases']}\n"
-				"include:\n- {tool: '!*'}\n- {tool: '@first'}\n");
+	start_world(&world,
+		    TOP "axes:\n"
+			"- {name: tool, type: toolchain, values: [auto]}\n"
+			"- {name: usdt, type: crate, values: ['0.5.0', {commits: a..b, source: src}]}\n"
+			"exclude:\n- {tool: ['1.62*', '1.64*']}\n- {tool: '@first', usdt: ['@commits', '@releases']}\n"
+			"include:\n- {tool: '!*'}\n- {tool: '@first'}\n");
 	json_t *toolchains = from_json("[{'name':'1.62.0','identity':'i'},{'name':'1.63.0','identity':'j'}]");
 	json_t *release = from_json("{'identity':'abc'}");
 	assert_done(axis_take_toolchains(&world.axes.items[0], toolchains, &error), &error);

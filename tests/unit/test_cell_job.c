@@ -22,36 +22,38 @@ enum text {
 static const char *const base[TEXT_COUNT] = {
 	[CONFIG_FILE] = "/inv/a.yaml",
 	[YAML] = ("name: inv\n"
-		"question: Who?\n"
-		"workers: 2\n"
-		"confirm: 4\n"
-		"retries: 1\n"
-		"bad: [fail]\n"
-		"sources: {src: {url: /srv/s.git}, other: {url: /srv/o.git}}\n"
-		"axes:\n"
-		"- {name: tool, type: toolchain, values: [auto]}\n"
-		"- {name: usdt, type: crate, values: ['0.5.0']}\n"
-		"- {name: rev, type: commit, source: src, values: [v1]}\n"
-		"- {name: profile, type: profile, values: [release]}\n"
-		"- {name: arm, type: choice, values: [{name: left, features: [feat1, feat2], environment: {ENV: val},"
-		" rustflags: [-Cone], placeholders: {holder: held}, note: remark}]}\n"
-		"overrides:\n"
-		"- {name: over, crate: usdt, reason: because, edits: [{file: lib.rs, find: asm, replace: llvm_asm, matches: 1}]}\n"
-		"- {name: elsewhere, crate: usdt, os: illumos, edits: [{file: sun.rs, find: moon, replace: star}]}\n"
-		"exclude: [{tool: '9.*', usdt: '0.5.0'}]\n"
-		"reproducer:\n"
-		"  path: program\n"
-		"  build: [[cargo, build, '--profile', '{profile}']]\n"
-		"  run: ['{target}/{profile_dir}/x', once]\n"
-		"  environment: {REPRO: value}\n"
-		"  runs: 5\n"
-		"  expect: {exit: 7, output: fine}\n"
-		"  limits: {build: 101s, run: 102s, memory: 103MiB, processes: 104, output: 105KiB, file: 106MiB}\n"
-		"  sandbox: auto\n"
-		"  network: never\n"
-		"webhooks: [{name: team, url: 'http://hook/', format: slack}]\n"),
-	[TOOLCHAINS] = ("[{\"name\":\"auto\",\"label\":\"1.63.0\",\"identity\":\"rustc -vV\",\"root\":\"/tc\",\"rustc\":\"/tc/bin/rustc\","
-		     "\"cargo\":\"/tc/bin/cargo\",\"path\":\"/tc/bin\",\"read_only\":[\"/tc\"]}]"),
+		  "question: Who?\n"
+		  "workers: 2\n"
+		  "confirm: 4\n"
+		  "retries: 1\n"
+		  "bad: [fail]\n"
+		  "sources: {src: {url: /srv/s.git}, other: {url: /srv/o.git}}\n"
+		  "axes:\n"
+		  "- {name: tool, type: toolchain, values: [auto]}\n"
+		  "- {name: usdt, type: crate, values: ['0.5.0']}\n"
+		  "- {name: rev, type: commit, source: src, values: [v1]}\n"
+		  "- {name: profile, type: profile, values: [release]}\n"
+		  "- {name: arm, type: choice, values: [{name: left, features: [feat1, feat2], environment: {ENV: val},"
+		  " rustflags: [-Cone], placeholders: {holder: held}, note: remark}]}\n"
+		  "overrides:\n"
+		  "- {name: over, crate: usdt, reason: because, edits: [{file: lib.rs, find: asm, replace: llvm_asm, "
+		  "matches: 1}]}\n"
+		  "- {name: elsewhere, crate: usdt, os: illumos, edits: [{file: sun.rs, find: moon, replace: star}]}\n"
+		  "exclude: [{tool: '9.*', usdt: '0.5.0'}]\n"
+		  "reproducer:\n"
+		  "  path: program\n"
+		  "  build: [[cargo, build, '--profile', '{profile}']]\n"
+		  "  run: ['{target}/{profile_dir}/x', once]\n"
+		  "  environment: {REPRO: value}\n"
+		  "  runs: 5\n"
+		  "  expect: {exit: 7, output: fine}\n"
+		  "  limits: {build: 101s, run: 102s, memory: 103MiB, processes: 104, output: 105KiB, file: 106MiB}\n"
+		  "  sandbox: auto\n"
+		  "  network: never\n"
+		  "webhooks: [{name: team, url: 'http://hook/', format: slack}]\n"),
+	[TOOLCHAINS] = ("[{\"name\":\"auto\",\"label\":\"1.63.0\",\"identity\":\"rustc "
+			"-vV\",\"root\":\"/tc\",\"rustc\":\"/tc/bin/rustc\","
+			"\"cargo\":\"/tc/bin/cargo\",\"path\":\"/tc/bin\",\"read_only\":[\"/tc\"]}]"),
 	[RELEASE] = "{\"identity\":\"registry-checksum\"}",
 	[OID] = "1111111111aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
 	[STATE_FOLDER] = "/var/state",
@@ -91,7 +93,8 @@ static bool replace(char **text, const char *from, const char *to)
 static void resolve(struct world *world)
 {
 	cleanup_error struct error error = {0};
-	struct source_commit commit = {.oid = world->texts[OID], .subject = world->texts[CONFIG_FILE], .date = world->texts[CONFIG_FILE]};
+	struct source_commit commit = {
+		.oid = world->texts[OID], .subject = world->texts[CONFIG_FILE], .date = world->texts[CONFIG_FILE]};
 	struct source_commits commits = {.items = &commit, .count = 1};
 	const struct config_axis *rev = &world->config.axes[REV];
 	json_t *toolchain = json_loads(world->texts[TOOLCHAINS], 0, NULL);
@@ -118,7 +121,8 @@ static void start_world(struct world *world, const char *from, const char *to)
 	}
 	if (!found)
 		fail_msg("nothing holds \"%s\"", from);
-	if (config_parse(&world->config, world->texts[CONFIG_FILE], world->texts[YAML], strlen(world->texts[YAML]), &problems) < 0)
+	if (config_parse(&world->config, world->texts[CONFIG_FILE], world->texts[YAML], strlen(world->texts[YAML]),
+			 &problems) < 0)
 		fail_msg("\"%s\" to \"%s\": %s", from, to, problems.items[0]);
 	resolve(world);
 	world->context = (struct cell_context){.config = &world->config,
@@ -233,7 +237,8 @@ static const struct {
 	{"how often an edit matches", "matches: 1", "matches: 2", BOTH},
 	{"how often an edit may match", "matches: 1", "matches: '1..'", BOTH},
 	{"system of an override", "os: illumos", "os: [illumos, linux]", BOTH},
-	{"a further edit of another system", "moon, replace: star}]", "moon, replace: star}, {file: x, find: y, replace: z}]", NEITHER},
+	{"a further edit of another system", "moon, replace: star}]",
+	 "moon, replace: star}, {file: x, find: y, replace: z}]", NEITHER},
 	{"what an override edits", "name: over, crate: usdt", "name: over, source: src", BOTH},
 };
 
@@ -258,7 +263,8 @@ static void a_key_changes_with_what_can_change_an_outcome_and_with_nothing_else(
 		cleanup_free char *other_key = cell_key(&after.context, positions);
 		cleanup_free char *other_preparation = cell_preparation_key(&after.context, positions);
 		assert_changed(changes[i].what, "cell", key, other_key, changes[i].covered != NEITHER);
-		assert_changed(changes[i].what, "preparation", preparation, other_preparation, changes[i].covered == BOTH);
+		assert_changed(changes[i].what, "preparation", preparation, other_preparation,
+			       changes[i].covered == BOTH);
 		end_world(&after);
 	}
 	end_world(&before);
@@ -370,8 +376,9 @@ static void a_preparation_asks_for_the_crates_and_the_overrides_of_this_system(v
 	assert_string_equal(job.edited, "/var/state/edited");
 	assert_string_equal(job.lock, "locked");
 	assert_string_equal(crates, "[{\"name\":\"usdt\",\"release\":\"0.5.0\"}]");
-	assert_string_equal(overrides, "[{\"crate\":\"usdt\",\"edits\":[{\"file\":\"lib.rs\",\"find\":\"asm\",\"max\":1,\"min\":1,"
-				       "\"replace\":\"llvm_asm\"}],\"name\":\"over\"}]");
+	assert_string_equal(overrides,
+			    "[{\"crate\":\"usdt\",\"edits\":[{\"file\":\"lib.rs\",\"find\":\"asm\",\"max\":1,\"min\":1,"
+			    "\"replace\":\"llvm_asm\"}],\"name\":\"over\"}]");
 	assert_int_equal(job.checkouts.count, 0);
 	end_world(&world);
 }
@@ -386,10 +393,18 @@ static void a_cell_becomes_a_job_with_all_that_it_stands_on(void **state)
 	const struct axis_value *commits[AXES];
 	start_world(&world, NULL, NULL);
 	cell_fill_job(&world.context, positions, "/var/state/build/t/0", true, 3, &job);
-	static const char *const placeholders[][2] = {
-		{"tool", "1.63.0"},  {"usdt", "0.5.0"},	     {"rev", "v1"},	     {"profile", "release"}, {"profile_dir", "release"},
-		{"arm", "left"},     {"holder", "held"},     {"features", "feat1,feat2"}, {"rustflags", "-Cone"},
-		{"rustc", "/tc/bin/rustc"}, {"compiler", "/tc/bin/rustc"}, {"cargo", "/tc/bin/cargo"}};
+	static const char *const placeholders[][2] = {{"tool", "1.63.0"},
+						      {"usdt", "0.5.0"},
+						      {"rev", "v1"},
+						      {"profile", "release"},
+						      {"profile_dir", "release"},
+						      {"arm", "left"},
+						      {"holder", "held"},
+						      {"features", "feat1,feat2"},
+						      {"rustflags", "-Cone"},
+						      {"rustc", "/tc/bin/rustc"},
+						      {"compiler", "/tc/bin/rustc"},
+						      {"cargo", "/tc/bin/cargo"}};
 	for (size_t i = 0; i < sizeof placeholders / sizeof placeholders[0]; i++)
 		assert_string_equal(strmap_get(&job.placeholders, placeholders[i][0]), placeholders[i][1]);
 	assert_string_equal(job.kind, "cell");
@@ -404,7 +419,8 @@ static void a_cell_becomes_a_job_with_all_that_it_stands_on(void **state)
 	assert_string_equal(job.path.items[0], "/tc/bin");
 	cleanup_free char *read_only = strlist_join(&job.read_only, " ");
 	assert_string_equal(read_only, "/tc /var/state/edited /var/state/vendor");
-	assert_string_equal(strmap_get(&job.checkouts, "src"), "/var/state/trees/1111111111aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
+	assert_string_equal(strmap_get(&job.checkouts, "src"),
+			    "/var/state/trees/1111111111aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
 	assert_int_equal(cell_commits(&world.context, positions, commits), 1);
 	assert_ptr_equal(commits[0], &world.axes.items[REV].values[0]);
 	end_world(&world);
@@ -441,16 +457,21 @@ static void a_checkout_that_replaces_a_crate_is_prepared_and_not_copied(void **s
 	cell_fill_preparation(&world.context, positions, key, NULL, &preparation);
 	cleanup_free char *crate = json_dumps(json_array_get(preparation.crates, 1), JSON_COMPACT | JSON_SORT_KEYS);
 	assert_int_equal(job.checkouts.count, 0);
-	assert_string_equal(crate, "{\"name\":\"other-crate\",\"oid\":\"1111111111aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\",\"source\":\"src\","
-				   "\"tree\":\"/var/state/trees/1111111111aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\"}");
+	assert_string_equal(
+		crate,
+		"{\"name\":\"other-crate\",\"oid\":\"1111111111aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\",\"source\":\"src\","
+		"\"tree\":\"/var/state/trees/1111111111aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\"}");
 	end_world(&world);
 }
 
 static void a_profile_has_its_folder(void **state)
 {
 	(void)state;
-	static const char *const cases[][2] = {
-		{"dev", "debug"}, {"test", "debug"}, {"release", "release"}, {"bench", "release"}, {"lto-fat", "lto-fat"}};
+	static const char *const cases[][2] = {{"dev", "debug"},
+					       {"test", "debug"},
+					       {"release", "release"},
+					       {"bench", "release"},
+					       {"lto-fat", "lto-fat"}};
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
 		struct world world;
 		cleanup_job struct job job = {0};
@@ -474,7 +495,8 @@ static void what_choices_add_is_joined_in_the_order_of_the_axes(void **state)
 	} cases[] = {
 		{"", "feat1,feat2", "-Cone", "val"},
 		{"- {name: b, type: choice, values: [plain]}\n", "feat1,feat2", "-Cone", "val"},
-		{"- {name: b, type: choice, values: [{name: x, features: [a], rustflags: [-C, two], environment: {ENV: later}}]}\n",
+		{"- {name: b, type: choice, values: [{name: x, features: [a], rustflags: [-C, two], environment: {ENV: "
+		 "later}}]}\n",
 		 "feat1,feat2,a", "-Cone -C two", "later"},
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

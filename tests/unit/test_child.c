@@ -67,8 +67,9 @@ static void each_stream_is_cut_at_the_limit_and_read_to_its_end(void **state)
 	for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
 		cleanup_error struct error error = {0};
 		cleanup_child_output struct child_output output = {0};
-		assert_done(run_shell("head -c 300000 /dev/zero | tr '\\0' x; head -c 300000 /dev/zero | tr '\\0' y >&2; exit 7", NULL,
-				      30000, limits[i], &output, &error),
+		assert_done(run_shell("head -c 300000 /dev/zero | tr '\\0' x; head -c 300000 /dev/zero | tr '\\0' y "
+				      ">&2; exit 7",
+				      NULL, 30000, limits[i], &output, &error),
 			    &error);
 		assert_int_equal(output.output.length, limits[i]);
 		assert_int_equal(output.errors.length, limits[i]);
@@ -112,11 +113,11 @@ static void a_signal_is_told_from_an_exit_status(void **state)
 static void a_program_that_does_not_end_in_time_is_killed_with_its_group(void **state)
 {
 	static const char *const scripts[] = {
-		"echo $$ > pid; sleep 60",				  /* waits */
-		"echo $$ > pid; exec >&- 2>&-; sleep 60",		  /* closed its streams and goes on */
+		"echo $$ > pid; sleep 60",                                         /* waits */
+		"echo $$ > pid; exec >&- 2>&-; sleep 60",                          /* closed its streams and goes on */
 		"echo $$ > pid; trap '' TERM HUP INT; while :; do sleep 60; done", /* does not listen */
-		"sleep 60 & echo $! > pid; wait",			  /* its child holds the streams */
-		"sleep 60 & echo $! > pid; exit 0",			  /* ended itself, its child holds the streams */
+		"sleep 60 & echo $! > pid; wait",                                  /* its child holds the streams */
+		"sleep 60 & echo $! > pid; exit 0", /* ended itself, its child holds the streams */
 	};
 	for (size_t i = 0; i < sizeof scripts / sizeof scripts[0]; i++) {
 		cleanup_error struct error error = {0};
@@ -237,9 +238,14 @@ static void it_has_three_descriptors_and_the_extra_one(void **state)
 	strlist_add(&command, "sh");
 	strlist_add(&command, "-c");
 	/* the shell lists its own, so that no reader of the folder is among them */
-	strlist_add(&command, "set -- /proc/$$/fd/*; for fd; do [ ! -e $fd ] || echo ${fd##*/}; done; echo extra >>/proc/self/fd/100");
-	struct child_setup setup = {
-		.command = &command, .environment = &environment, .input = -1, .output = output, .errors = -1, .extra = extra};
+	strlist_add(&command, "set -- /proc/$$/fd/*; for fd; do [ ! -e $fd ] || echo ${fd##*/}; done; echo extra "
+			      ">>/proc/self/fd/100");
+	struct child_setup setup = {.command = &command,
+				    .environment = &environment,
+				    .input = -1,
+				    .output = output,
+				    .errors = -1,
+				    .extra = extra};
 	pid_t id = child_start(&setup, &error);
 	assert_done(id, &error);
 	int status;
@@ -355,7 +361,8 @@ static void the_program_is_searched_on_the_path_of_the_child(void **state)
 	cleanup_error struct error error = {0};
 	cleanup_strlist struct strlist command = {0};
 	cleanup_strmap struct strmap environment = {0};
-	cleanup_free char *path = text_format("/no/such:%s/plain:%s/tools:/bin", (const char *)*state, (const char *)*state);
+	cleanup_free char *path =
+		text_format("/no/such:%s/plain:%s/tools:/bin", (const char *)*state, (const char *)*state);
 	put_file(*state, "plain/sh", "not executable: passed over");
 	put_file(*state, "tools/sh", "#!/bin/sh\necho ours\n");
 	cleanup_free char *tool = path_join(*state, "tools/sh");

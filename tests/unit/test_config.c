@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "config.h"
@@ -436,8 +435,8 @@ static void fill(const char *file, size_t size)
 	assert_int_equal(fs_write_file(file, text.data, size, &error), 0);
 }
 
-/* 24,000 patterns on 24,000 values would be half a milliard comparisons. */
-static void test_many_patterns_on_many_values_end_soon(void **state)
+/* 24,000 patterns on 24,000 values would be half a milliard comparisons: four million are made. */
+static void test_search_for_patterns_that_match_nothing_is_bounded(void **state)
 {
 	(void)state;
 	cleanup_config struct config config = {0};
@@ -448,13 +447,10 @@ static void test_many_patterns_on_many_values_end_soon(void **state)
 		str_append_format(&text, "v%u,", i);
 	str_append(&text, "]}]\nexclude: [{p: [");
 	for (unsigned i = 0; i < 24000; i++)
-		str_append_format(&text, "v%u,", 23999 - i % 9);
+		str_append(&text, "none,");
 	str_append(&text, "]}]\n");
-	clock_t before = clock();
-	int result = parse(&config, text.data, &problems);
-	assert_no_problem(&problems);
-	assert_int_equal(result, 0);
-	assert_true((clock() - before) / CLOCKS_PER_SEC < 5);
+	assert_int_equal(parse(&config, text.data, &problems), -1);
+	assert_int_equal(problems.count, 4000000 / 24000);
 }
 
 static void test_files_that_cannot_be_read(void **state)
@@ -607,7 +603,7 @@ static const struct CMUnitTest single_tests[] = {
 	cmocka_unit_test(test_columns_count_characters),
 	cmocka_unit_test(test_many_problems_are_counted),
 	cmocka_unit_test(test_too_many_nodes),
-	cmocka_unit_test(test_many_patterns_on_many_values_end_soon),
+	cmocka_unit_test(test_search_for_patterns_that_match_nothing_is_bounded),
 	cmocka_unit_test(test_files_that_cannot_be_read),
 	cmocka_unit_test(test_clear_after_every_cut),
 	cmocka_unit_test(test_expression_that_does_not_compile),

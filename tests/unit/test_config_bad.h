@@ -11,6 +11,8 @@ static const struct bad_case bad_cases[] = {
 	 "retries, bad, sources, axes, overrides, exclude, include, reproducer, webhooks"},
 	{"unknown key with two letters swapped", WITH_AXIS("{nmae: p, name: q, type: profile, values: [dev]}"),
 	 "1:9: unknown key \"nmae\": did you mean \"name\"?"},
+	{"unknown key that starts with a known one", WITH_AXIS("{namely: p, name: q, type: profile, values: [dev]}"),
+	 "1:9: unknown key \"namely\": did you mean \"name\"?"},
 	{"unknown key in a section", WITH_LIMITS("time: 1s"),
 	 "1:42: unknown key \"time\" in \"limits\": remove it; known keys are build, run, memory, processes, output, "
 	 "file"},

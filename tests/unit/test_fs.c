@@ -70,8 +70,8 @@ static void paths_are_joined_and_taken_apart(void **state)
 		const char *parent; /* of `joined` */
 		const char *base;
 	} cases[] = {
-		{"/a", "b", "/a/b", "/a", "b"},	       {"/a/", "b", "/a/b", "/a", "b"}, {"/", "b", "/b", "/", "b"},
-		{"/a", "/b/c", "/b/c", "/b", "c"},     {"", "b", "b", ".", "b"},	{"a", "b/c", "a/b/c", "a/b", "c"},
+		{"/a", "b", "/a/b", "/a", "b"},    {"/a/", "b", "/a/b", "/a", "b"}, {"/", "b", "/b", "/", "b"},
+		{"/a", "/b/c", "/b/c", "/b", "c"}, {"", "b", "b", ".", "b"},        {"a", "b/c", "a/b/c", "a/b", "c"},
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
 		cleanup_free char *joined = path_join(cases[i].folder, cases[i].name);

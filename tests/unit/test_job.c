@@ -7,8 +7,9 @@
  * every_member_of_a_job_is_walked, which looks for bytes that no row covers.
  */
 #define TEXTS(X)                                                                                                       \
-	X(kind) X(id) X(reproducer) X(workspace) X(target) X(prepared) X(expect_output) X(sandbox) X(cargo) X(crate)   \
-	X(vendor) X(edited) X(lock)
+	X(kind)                                                                                                        \
+	X(id) X(reproducer) X(workspace) X(target) X(prepared) X(expect_output) X(sandbox) X(cargo) X(crate) X(vendor) \
+		X(edited) X(lock)
 #define NUMBERS(X)                                                                                                     \
 	X(runs) X(expect_exit) X(build_ms) X(run_ms) X(memory_bytes) X(processes) X(output_bytes) X(file_bytes)
 #define FLAGS(X) X(clean) X(network_for_build)
@@ -132,11 +133,12 @@ static void every_member_of_a_job_is_walked(void **state)
 {
 	(void)state;
 	unsigned char covered[sizeof(struct job)] = {0};
-#define X(member)                                                                                                      \
-	memset(covered + offsetof(struct job, member), 1, sizeof((struct job *)0)->member);
-	TEXTS(X) NUMBERS(X) FLAGS(X) LISTS(X) MAPS(X) JSONS(X)
+#define X(member) memset(covered + offsetof(struct job, member), 1, sizeof((struct job *)0)->member);
+	TEXTS(X)
+	NUMBERS(X) FLAGS(X) LISTS(X) MAPS(X) JSONS(X)
 #undef X
-	for (size_t i = 0, run = 0; i < sizeof covered; i++) {
+		for (size_t i = 0, run = 0; i < sizeof covered; i++)
+	{
 		run = covered[i] ? 0 : run + 1;
 		if (run >= sizeof(long long))
 			fail_msg("no row for the member at byte %zu of struct job", i);
@@ -181,8 +183,13 @@ static void every_member_of_a_result_comes_back(void **state)
 static void text_that_is_no_utf8_is_shown_and_never_lost(void **state)
 {
 	(void)state;
-	static const char *const texts[][2] = {
-		{"a\xff" "b", "a?b"}, {"\xc3", "?"}, {"\xed\xa0\x80", "???"}, {"\xc3\xa4\xfe", "???"}, {"\xc3\xa4", "\xc3\xa4"}};
+	static const char *const texts[][2] = {{"a\xff"
+						"b",
+						"a?b"},
+					       {"\xc3", "?"},
+					       {"\xed\xa0\x80", "???"},
+					       {"\xc3\xa4\xfe", "???"},
+					       {"\xc3\xa4", "\xc3\xa4"}};
 	for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
 		cleanup_error struct error error = {0};
 		cleanup_job struct job job = {.kind = text_copy("cell"), .id = text_copy(texts[i][0])};
@@ -235,7 +242,8 @@ static void a_wrong_job_is_refused_with_what_is_wrong(void **state)
 		{"{'version':1,'kind':'a\\u0000b'}", "the job is no JSON: "},
 		{"{'version':1,'kind':'\xff'}", "the job is no JSON: "},
 		{"[]", "the job is no JSON object"},
-		{"{'kind':'cell'}", "the job speaks protocol version 0, this worker 1: install both programs from one release"},
+		{"{'kind':'cell'}",
+		 "the job speaks protocol version 0, this worker 1: install both programs from one release"},
 		{"{'version':2,'kind':'cell'}", "the job speaks protocol version 2, this worker 1"},
 		{"{'version':'1','kind':'cell'}", "the job speaks protocol version 0"},
 		{"{'version':1}", "the job has no \"kind\""},
@@ -280,8 +288,9 @@ static void assert_job_refused(const char *member, const char *value)
 {
 	cleanup_error struct error error = {0};
 	cleanup_job struct job job = {0};
-	cleanup_free char *line = strcmp(member, "kind") == 0 ? text_format("{\"version\":1,\"kind\":%s}", value)
-							      : text_format("{\"version\":1,\"kind\":\"cell\",\"%s\":%s}", member, value);
+	cleanup_free char *line = strcmp(member, "kind") == 0
+					  ? text_format("{\"version\":1,\"kind\":%s}", value)
+					  : text_format("{\"version\":1,\"kind\":\"cell\",\"%s\":%s}", member, value);
 	cleanup_free char *message = text_format("the job: \"%s\" has a value of the wrong type", member);
 	if (job_decode(&job, line, strlen(line), &error) == 0)
 		fail_msg("%s was taken", line);
@@ -343,8 +352,10 @@ static void a_wrong_result_is_refused_with_what_is_wrong(void **state)
 		{"{'event':'result','outcome':''}", "the result: \"outcome\" has a value of the wrong type"},
 		{"{'event':'result','outcome':'won'}", "the result: \"outcome\" has a value of the wrong type"},
 		{"{'event':'result','outcome':1}", "the result: \"outcome\" has a value of the wrong type"},
-		{"{'event':'result','outcome':'pass','reason':1}", "the result: \"reason\" has a value of the wrong type"},
-		{"{'event':'result','outcome':'pass','run_ms':'1'}", "the result: \"run_ms\" has a value of the wrong type"},
+		{"{'event':'result','outcome':'pass','reason':1}",
+		 "the result: \"reason\" has a value of the wrong type"},
+		{"{'event':'result','outcome':'pass','run_ms':'1'}",
+		 "the result: \"run_ms\" has a value of the wrong type"},
 		{"[]", "the result has no \"outcome\""},
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

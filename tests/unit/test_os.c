@@ -1,6 +1,6 @@
 /*
- * os: descendants are found and killed however they detached themselves.  Each script runs in a child of the test, which is a
- * subreaper, as the worker is.
+ * os: descendants are found and killed however they detached themselves.  Each script runs in a child of the test,
+ * which is a subreaper, as the worker is.
  */
 #ifdef __linux__
 #include <errno.h>
@@ -63,13 +63,13 @@ static const struct {
 	{"exec sleep 60", 1},
 	{"sleep 60 & wait", 2},
 	{"setsid sleep 60 & wait", 2},
-	{"setsid sleep 60 & exit", 1},						    /* an orphan in a session of its own */
-	{"setsid sh -c 'setsid sleep 60 & sleep 60 & exit' & exit", 2},		    /* orphans of orphans */
+	{"setsid sleep 60 & exit", 1},                                  /* an orphan in a session of its own */
+	{"setsid sh -c 'setsid sleep 60 & sleep 60 & exit' & exit", 2}, /* orphans of orphans */
 	{"sh -c 'sh -c \"sh -c \\\"sleep 60 & wait\\\" & wait\" & wait' & wait", 5}, /* deep */
-	{"for i in 1 2 3 4 5 6 7 8 9; do setsid sleep 60 & done; wait", 10},	    /* wide */
-	{"trap '' TERM HUP INT; sleep 60 & wait", 2},				    /* does not listen */
-	{"while :; do sleep 60; done", 2},					    /* starts it again */
-	{"sleep 60 & kill -STOP $!; wait", 2},					    /* stopped */
+	{"for i in 1 2 3 4 5 6 7 8 9; do setsid sleep 60 & done; wait", 10},         /* wide */
+	{"trap '' TERM HUP INT; sleep 60 & wait", 2},                                /* does not listen */
+	{"while :; do sleep 60; done", 2},                                           /* starts it again */
+	{"sleep 60 & kill -STOP $!; wait", 2},                                       /* stopped */
 };
 
 static void every_descendant_is_counted_with_its_memory(void **state)
@@ -92,7 +92,8 @@ static void every_descendant_is_killed_and_reaped(void **state)
 	enum { COUNT = sizeof families / sizeof families[0] };
 	for (size_t i = 0; i < 2 * COUNT; i++) {
 		start(families[i % COUNT].script);
-		if (i < COUNT) /* the second time in the middle of their start, when parents end while they are looked for */
+		if (i < COUNT) /* the second time in the middle of their start, when parents end while they are looked
+				  for */
 			await_descendants(families[i].processes);
 		assert_int_equal(os_kill_descendants(10000), 0);
 		assert_int_equal(os_descendants_usage().processes, 0);

@@ -12,8 +12,8 @@
 
 enum { MATRICES = 300, MOST_WORKERS = 5, MOST_AXES = 4 };
 
-static const enum plan_state all_states[] = {PLAN_EXCLUDED, PLAN_OPEN,	      PLAN_RUNNING, PLAN_GOOD,
-					     PLAN_BAD,	    PLAN_NO_EVIDENCE, PLAN_FAILED};
+static const enum plan_state all_states[] = {PLAN_EXCLUDED, PLAN_OPEN,        PLAN_RUNNING, PLAN_GOOD,
+					     PLAN_BAD,      PLAN_NO_EVIDENCE, PLAN_FAILED};
 
 /* The same numbers every time (Marsaglia's xorshift). */
 static uint32_t random_state = 2463534242u;
@@ -78,7 +78,8 @@ static void a_matrix_of_any_shape_starts_or_is_refused(void **state)
 		if (cases[i].fits) {
 			bool final;
 			assert_int_equal(plan.cell_count, cases[i].cells);
-			assert_int_equal(plan_walk_next(&plan, PLAN_NONE, PLAN_NONE, NULL), cases[i].cells > 0 ? 0 : PLAN_NONE);
+			assert_int_equal(plan_walk_next(&plan, PLAN_NONE, PLAN_NONE, NULL),
+					 cases[i].cells > 0 ? 0 : PLAN_NONE);
 			assert_int_equal(plan_first_bad(&plan, &final), PLAN_NONE);
 			assert_int_equal(final, cases[i].cells == 0);
 		}
@@ -121,10 +122,10 @@ static void the_first_bad_cell_is_final_when_nothing_before_it_is_undecided(void
 		long first;
 		bool final;
 	} cases[] = {
-		{"B", 0, true},	    {".", PLAN_NONE, true}, {"o", PLAN_NONE, false}, {"x", PLAN_NONE, true},
-		{"-B", 1, true},    {"xB", 1, true},	    {".B", 1, true},	     {"oB", 1, false},
-		{"rB", 1, false},   {"!B", 1, false},	    {"Bo", 0, true},	     {"BrB!", 0, true},
-		{".!", PLAN_NONE, false}, {".-x.", PLAN_NONE, true}, {"-.xB.B", 3, true}, {".oB", 2, false},
+		{"B", 0, true},           {".", PLAN_NONE, true},    {"o", PLAN_NONE, false}, {"x", PLAN_NONE, true},
+		{"-B", 1, true},          {"xB", 1, true},           {".B", 1, true},         {"oB", 1, false},
+		{"rB", 1, false},         {"!B", 1, false},          {"Bo", 0, true},         {"BrB!", 0, true},
+		{".!", PLAN_NONE, false}, {".-x.", PLAN_NONE, true}, {"-.xB.B", 3, true},     {".oB", 2, false},
 	};
 	static const char letters[] = "xor.B-!";
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -164,7 +165,8 @@ static void the_next_cell_is_the_one_by_the_book(void **state)
 		struct plan plan;
 		start_random(&plan);
 		for (int change = 0; change < 60; change++) {
-			bool busy[4] = {random_below(2) == 0, random_below(2) == 0, random_below(2) == 0, random_below(2) == 0};
+			bool busy[4] = {random_below(2) == 0, random_below(2) == 0, random_below(2) == 0,
+					random_below(2) == 0};
 			int axis = (int)random_below(plan.axis_count + 1) - 1;
 			long position = axis >= 0 ? (long)random_below(plan.sizes[axis] + 1) - 1 : PLAN_NONE;
 			plan_set(&plan, random_below(plan.cell_count), all_states[random_below(7)]);

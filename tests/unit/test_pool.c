@@ -1,6 +1,6 @@
 /*
- * loop and pool: timers, background work, children that speak in lines; and whatever a worker does becomes exactly one result.
- * The workers are shell scripts.
+ * loop and pool: timers, background work, children that speak in lines; and whatever a worker does becomes exactly one
+ * result. The workers are shell scripts.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -230,7 +230,8 @@ static void lines_arrive_whole_however_they_were_written(void **state)
 		{"printf 'one\\ncut off'", "[one]", 0, 0}, /* a line ends in a newline */
 		{"printf '1234567890\\n'", "[1234567890]", 0, 0},
 		{"printf '12345678901\\nnext\\n'", "[1234567890][next]", 0, 0},
-		{"printf 12345; sleep 0.05; printf 67890abc; sleep 0.05; printf 'def\\nnext\\n'", "[1234567890][next]", 0, 0},
+		{"printf 12345; sleep 0.05; printf 67890abc; sleep 0.05; printf 'def\\nnext\\n'", "[1234567890][next]",
+		 0, 0},
 		{"printf '12345678901'; sleep 0.05; printf '\\n\\nnext\\n'", "[1234567890][][next]", 0, 0},
 		{"read a b; echo \"$b\"; echo err >&2; kill -KILL $$", "[put]", 0, SIGKILL},
 		{"read a; exec >&- 2>&-; sleep 0.05; exit 5", "", 5, 0}, /* ended its streams first */
@@ -371,32 +372,42 @@ static void whatever_a_worker_does_is_one_result(void **state)
 		const char *phases;
 	} cases[] = {
 		{"read job; echo '" RESULT("fail") "'", OUTCOME_FAIL, "why", ""},
-		{"read job; echo '{\"event\":\"phase\",\"phase\":\"build\"}'; echo '{\"event\":\"phase\",\"phase\":\"run 1/3\"}'; echo '"
-		 RESULT("pass") "'",
+		{"read job; echo '{\"event\":\"phase\",\"phase\":\"build\"}'; echo "
+		 "'{\"event\":\"phase\",\"phase\":\"run 1/3\"}'; echo '" RESULT("pass") "'",
 		 OUTCOME_PASS, "why", "0:build 0:run 1/3 "},
-		{"read job; printf '{\"event\":\"res'; sleep 0.05; printf 'ult\",\"outcome\":\"ice\"}'; sleep 0.05; echo", OUTCOME_ICE, NULL, ""},
-		{"read job; case $job in *'\"id\":\"the job\"'*) echo '" RESULT("crash") "';; esac", OUTCOME_CRASH, "why", ""},
-		{"echo '{\"event\":\"later\"}'; echo '{\"event\":\"phase\"}'; echo '" RESULT("skip") "'; exit 9", OUTCOME_SKIP, "why", ""},
+		{"read job; printf '{\"event\":\"res'; sleep 0.05; printf 'ult\",\"outcome\":\"ice\"}'; sleep 0.05; "
+		 "echo",
+		 OUTCOME_ICE, NULL, ""},
+		{"read job; case $job in *'\"id\":\"the job\"'*) echo '" RESULT("crash") "';; esac", OUTCOME_CRASH,
+		 "why", ""},
+		{"echo '{\"event\":\"later\"}'; echo '{\"event\":\"phase\"}'; echo '" RESULT("skip") "'; exit 9",
+		 OUTCOME_SKIP, "why", ""},
 		{"echo '" RESULT("flaky") "'; kill -SEGV $$", OUTCOME_FLAKY, "why", ""},
 		{"exit 0", OUTCOME_ERROR, "the worker ended with status 0 and without a result", ""},
 		{"exit 3", OUTCOME_ERROR, "the worker ended with status 3 and without a result", ""},
 		{"kill -KILL $$", OUTCOME_ERROR, "the worker was killed by signal 9 (Killed)", ""},
-		{"printf '" RESULT("pass") "'", OUTCOME_ERROR, "the worker ended with status 0 and without a result", ""},
-		{"echo warning: hello; cat >/dev/null", OUTCOME_ERROR, "the worker printed something that is no JSON event", ""},
-		{"echo hello; echo '" RESULT("pass") "'", OUTCOME_ERROR, "the worker printed something that is no JSON event", ""},
+		{"printf '" RESULT("pass") "'", OUTCOME_ERROR, "the worker ended with status 0 and without a result",
+		 ""},
+		{"echo warning: hello; cat >/dev/null", OUTCOME_ERROR,
+		 "the worker printed something that is no JSON event", ""},
+		{"echo hello; echo '" RESULT("pass") "'", OUTCOME_ERROR,
+		 "the worker printed something that is no JSON event", ""},
 		{"echo; cat >/dev/null", OUTCOME_ERROR, "the worker printed something that is no JSON event", ""},
 		{"echo '[]'; cat >/dev/null", OUTCOME_ERROR, "the worker printed JSON that is no event", ""},
 		{"echo '{\"event\":1}'", OUTCOME_ERROR, "the worker printed JSON that is no event", ""},
-		{"echo '{\"event\":\"a\",\"event\":\"b\"}'", OUTCOME_ERROR, "the worker printed something that is no JSON event", ""},
+		{"echo '{\"event\":\"a\",\"event\":\"b\"}'", OUTCOME_ERROR,
+		 "the worker printed something that is no JSON event", ""},
 		{"echo '{\"event\":\"result\"}'", OUTCOME_ERROR, "the result has no \"outcome\"", ""},
-		{"echo '{\"event\":\"result\",\"outcome\":\"won\"}'", OUTCOME_ERROR, "the result: \"outcome\" has a value of the wrong type", ""},
+		{"echo '{\"event\":\"result\",\"outcome\":\"won\"}'", OUTCOME_ERROR,
+		 "the result: \"outcome\" has a value of the wrong type", ""},
 		{"echo '" RESULT("pass") "'; echo '{\"event\":\"result\",\"outcome\":7}'", OUTCOME_ERROR,
 		 "the result: \"outcome\" has a value of the wrong type", ""},
 		{"head -c 5000000 /dev/zero | tr '\\0' '\"'", OUTCOME_ERROR, "the worker flooded its output", ""},
 		{"cat >/dev/null", OUTCOME_ERROR, "the worker did not end within 0 s", ""}, /* ends when it is asked */
-		{"echo hello; trap '' TERM; while :; do sleep 1; done", OUTCOME_ERROR, "the worker printed something that is no JSON event",
-		 ""}, /* does not end when it is asked */
-		{"echo '" RESULT("fail") "'; sleep 60 & exit 0", OUTCOME_FAIL, "why", ""}, /* a stray one holds the streams */
+		{"echo hello; trap '' TERM; while :; do sleep 1; done", OUTCOME_ERROR,
+		 "the worker printed something that is no JSON event", ""}, /* does not end when it is asked */
+		{"echo '" RESULT("fail") "'; sleep 60 & exit 0", OUTCOME_FAIL, "why",
+		 ""}, /* a stray one holds the streams */
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
 		struct told told;
@@ -434,7 +445,8 @@ static void the_log_is_what_the_worker_says_on_standard_error_made_anew(void **s
 	static const char *const words[] = {"first and longer", "second"};
 	for (size_t i = 0; i < 2; i++) {
 		struct told told;
-		cleanup_free char *script = text_format("echo %s >&2; echo '" RESULT("pass") "'; echo more >&2", words[i]);
+		cleanup_free char *script =
+			text_format("echo %s >&2; echo '" RESULT("pass") "'; echo more >&2", words[i]);
 		cleanup_free char *expected = text_format("%s\nmore\n", words[i]);
 		const struct work work = {.script = script, .log = "logs/1/2.log", .deadline_ms = 60000, .slots = 1};
 		run_workers(*state, &work, &told);
@@ -448,7 +460,8 @@ static void a_log_that_cannot_be_opened_costs_no_result(void **state)
 {
 	struct told told;
 	put_file(*state, "logs", "a file, no folder");
-	const struct work work = {.script = "echo err >&2; echo '" RESULT("pass") "'", .log = "logs/1", .deadline_ms = 60000, .slots = 1};
+	const struct work work = {
+		.script = "echo err >&2; echo '" RESULT("pass") "'", .log = "logs/1", .deadline_ms = 60000, .slots = 1};
 	run_workers(*state, &work, &told);
 	assert_int_equal(told.outcome, OUTCOME_PASS);
 	forget_told(&told);

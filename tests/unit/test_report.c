@@ -1,6 +1,6 @@
 /*
- * report and finding: what a person reads at the end of a walk, and what is posted.  The report of a small matrix stands in
- * tests/unit/data/report/, so it is started from the root of the repository; REPORT_WRITE=1 writes it anew.
+ * report and finding: what a person reads at the end of a walk, and what is posted.  The report of a small matrix
+ * stands in tests/unit/data/report/, so it is started from the root of the repository; REPORT_WRITE=1 writes it anew.
  */
 #include "finding.h"
 #include "place.h"
@@ -36,15 +36,17 @@ static enum outcome outcome_of(char letter)
 	return OUTCOME_UNDECIDED;
 }
 
-static void save_axis(struct store *store, long long id, size_t position, const char *name, const char *type, size_t stride,
-		      const char *const *labels, size_t count)
+static void save_axis(struct store *store, long long id, size_t position, const char *name, const char *type,
+		      size_t stride, const char *const *labels, size_t count)
 {
 	cleanup_error struct error error = {0};
 	long long axis;
-	assert_done(store_save_axis(store, id, position, name, type, position < 2, count, stride, &axis, &error), &error);
+	assert_done(store_save_axis(store, id, position, name, type, position < 2, count, stride, &axis, &error),
+		    &error);
 	for (size_t i = 0; i < count; i++) {
 		cleanup_free char *identity = text_format("%s %s", name, labels[i]);
-		assert_done(store_save_value(store, axis, i, labels[i], identity, strcmp(labels[i], "0.5.0") == 0 ? "2023-09-13 Use sym" : NULL,
+		assert_done(store_save_value(store, axis, i, labels[i], identity,
+					     strcmp(labels[i], "0.5.0") == 0 ? "2023-09-13 Use sym" : NULL,
 					     strcmp(labels[i], "gone") == 0 ? "no such toolchain" : NULL, &error),
 			    &error);
 	}
@@ -61,7 +63,8 @@ static void save_cell(struct store *store, long long id, size_t index, char lett
 	if (letter == ' ')
 		return;
 	if (index >= 18 && letter == '-') {
-		assert_done(store_save_skipped_place(store, id, index, combination, "no such toolchain", &error), &error);
+		assert_done(store_save_skipped_place(store, id, index, combination, "no such toolchain", &error),
+			    &error);
 		return;
 	}
 	assert_done(store_save_place(store, id, index, combination, key, &cell, &error), &error);
@@ -84,12 +87,13 @@ static struct store *open_matrix(const char *folder, const char *letters)
 	cleanup_error struct error error = {0};
 	struct store *store = NULL;
 	long long id;
-	const struct store_investigation investigation = {.name = "usdt-86",
-							  .question = "Since when?",
-							  .file = "f",
-							  .text = "t",
-							  .notes = "override \"asm\" is in force\nsandbox: none asked for",
-							  .bad = bad};
+	const struct store_investigation investigation = {
+		.name = "usdt-86",
+		.question = "Since when?",
+		.file = "f",
+		.text = "t",
+		.notes = "override \"asm\" is in force\nsandbox: none asked for",
+		.bad = bad};
 	assert_done(store_open(&store, folder, &error), &error);
 	assert_done(sql_run(store_connection(store), &error, "PRAGMA synchronous = OFF", ""), &error);
 	assert_done(store_begin(store, &error), &error);
@@ -206,8 +210,9 @@ static void one_axis_makes_one_row_and_no_axis_no_matrix(void **state)
 	report_matrix(&(struct view_matrix){0}, &text);
 	assert_string_equal(str_text(&text), "");
 	report_matrix(&one, &text);
-	assert_string_equal(str_text(&text), "\nMatrix\n   1  2 \n   .  F \n  tool: 1 a, 2 b\n  . pass: every run met the expectation\n"
-					     "  F fail: every run missed the expectation\n");
+	assert_string_equal(str_text(&text),
+			    "\nMatrix\n   1  2 \n   .  F \n  tool: 1 a, 2 b\n  . pass: every run met the expectation\n"
+			    "  F fail: every run missed the expectation\n");
 	free(axis.name);
 	free(values[0].label);
 	free(values[1].label);
@@ -236,7 +241,8 @@ static void the_first_bad_combination_is_posted_with_all_that_names_it(void **st
 		{"final", "true"},
 		{"confirmed", "true"},
 		{"combination", "\"tool=1.62.0 crate=0.5.0 profile=release\""},
-		{"values", "{\"tool\":{\"label\":\"1.62.0\",\"identity\":\"tool 1.62.0\"},\"crate\":{\"label\":\"0.5.0\",\"identity\":"
+		{"values", "{\"tool\":{\"label\":\"1.62.0\",\"identity\":\"tool "
+			   "1.62.0\"},\"crate\":{\"label\":\"0.5.0\",\"identity\":"
 			   "\"crate 0.5.0\"},\"profile\":{\"label\":\"release\",\"identity\":\"profile release\"}}"},
 		{"outcome", "\"crash\""},
 		{"signature", "\"error: it broke\""},
@@ -248,9 +254,10 @@ static void the_first_bad_combination_is_posted_with_all_that_names_it(void **st
 		assert_member(finding, members[i][0], members[i][1]);
 	const char *text = json_string_value(json_object_get(finding, "text"));
 	const char *markdown = json_string_value(json_object_get(finding, "markdown"));
-	static const char *const parts[] = {"crash, the program was killed by a signal", "It printed: error: it broke",
-					    "Confirmed by a clean build and further runs; every earlier combination in walk order is decided.",
-					    "To repeat it by hand:", "cargo run"};
+	static const char *const parts[] = {
+		"crash, the program was killed by a signal", "It printed: error: it broke",
+		"Confirmed by a clean build and further runs; every earlier combination in walk order is decided.",
+		"To repeat it by hand:", "cargo run"};
 	for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
 		assert_holds(text, parts[i]);
 		assert_holds(markdown, parts[i]);
@@ -269,15 +276,24 @@ static void what_is_not_confirmed_or_not_final_says_so(void **state)
 		bool final;
 		const char *text;
 	} cases[] = {
-		{true, true, "Outcome: fail\nConfirmed by a clean build and further runs; every earlier combination in walk order is decided.\n"},
-		{false, true, "Outcome: fail\nNot confirmed by a clean build; every earlier combination in walk order is decided.\n"},
-		{true, false, "Outcome: fail\nConfirmed by a clean build and further runs; earlier combinations could not be decided, so an "
-			      "earlier one may be bad too.\n"},
+		{true, true,
+		 "Outcome: fail\nConfirmed by a clean build and further runs; every earlier combination in walk order "
+		 "is decided.\n"},
+		{false, true,
+		 "Outcome: fail\nNot confirmed by a clean build; every earlier combination in walk order is "
+		 "decided.\n"},
+		{true, false,
+		 "Outcome: fail\nConfirmed by a clean build and further runs; earlier combinations could not be "
+		 "decided, so an "
+		 "earlier one may be bad too.\n"},
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
 		const struct view_investigation about = {.name = text_copy("a")};
-		struct view_first_bad first_bad = {.combination = text_copy("x=y"), .outcome = text_copy("fail"),
-						   .confirmed = cases[i].confirmed, .final = cases[i].final, .cell_key = text_copy("k")};
+		struct view_first_bad first_bad = {.combination = text_copy("x=y"),
+						   .outcome = text_copy("fail"),
+						   .confirmed = cases[i].confirmed,
+						   .final = cases[i].final,
+						   .cell_key = text_copy("k")};
 		const struct view_matrix matrix = {0};
 		json_t *finding = finding_first_bad(&about, &first_bad, &matrix);
 		assert_string_equal(json_string_value(json_object_get(finding, "text")), cases[i].text);
@@ -305,11 +321,25 @@ static void a_boundary_is_one_line_that_says_which_way_it_goes(void **state)
 	} cases[] = {
 		{{.axis = crate, .change = introduced, .from_value = from, .to_value = to, .pairs = 1},
 		 "crate: introduced by 0.6.0, 0.5.0 is still good; 1 pair of cells, not confirmed"},
-		{{.axis = crate, .change = fixed, .from_value = from, .to_value = to, .to_detail = detail, .pairs = 2, .gap = 1},
-		 "crate: fixed by 0.6.0 (2023 Use sym), 0.5.0 is still bad, 1 value between them gave no evidence; 2 pairs of cells, not "
+		{{.axis = crate,
+		  .change = fixed,
+		  .from_value = from,
+		  .to_value = to,
+		  .to_detail = detail,
+		  .pairs = 2,
+		  .gap = 1},
+		 "crate: fixed by 0.6.0 (2023 Use sym), 0.5.0 is still bad, 1 value between them gave no evidence; 2 "
+		 "pairs of cells, not "
 		 "confirmed"},
-		{{.axis = crate, .change = introduced, .from_value = from, .to_value = to, .pairs = 9, .gap = 2, .confirmed = true},
-		 "crate: introduced by 0.6.0, 0.5.0 is still good, 2 values between them gave no evidence; 9 pairs of cells, confirmed by "
+		{{.axis = crate,
+		  .change = introduced,
+		  .from_value = from,
+		  .to_value = to,
+		  .pairs = 9,
+		  .gap = 2,
+		  .confirmed = true},
+		 "crate: introduced by 0.6.0, 0.5.0 is still good, 2 values between them gave no evidence; 9 pairs of "
+		 "cells, confirmed by "
 		 "clean builds"},
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -329,8 +359,9 @@ static void a_boundary_is_posted_with_both_of_its_ends(void **state)
 		json_t *finding = finding_boundary(&views.about, boundary);
 		const char *text = json_string_value(json_object_get(finding, "text"));
 		bool fixed = strcmp(boundary->change, "fixed") == 0;
-		cleanup_free char *ends = text_format("%s: %s\n%s: %s\n", fixed ? "last bad" : "last good", boundary->from_combination,
-						      fixed ? "first good" : "first bad", boundary->to_combination);
+		cleanup_free char *ends =
+			text_format("%s: %s\n%s: %s\n", fixed ? "last bad" : "last good", boundary->from_combination,
+				    fixed ? "first good" : "first bad", boundary->to_combination);
 		assert_holds(text, ends);
 		assert_string_equal(json_string_value(json_object_get(finding, "event")), "boundary");
 		assert_string_equal(json_string_value(json_object_get(finding, "from")), boundary->from_value);

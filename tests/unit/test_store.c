@@ -20,7 +20,8 @@ static struct store *open_store(const char *folder)
 	do {                                                                                                           \
 		cleanup_error struct error number_error = {0};                                                         \
 		long long number_found;                                                                                \
-		assert_done(sql_number(store_connection(store), &number_found, -99, &number_error, query, ""), &number_error); \
+		assert_done(sql_number(store_connection(store), &number_found, -99, &number_error, query, ""),         \
+			    &number_error);                                                                            \
 		assert_int_equal(number_found, expected);                                                              \
 	} while (0)
 #define run(store, query)                                                                                              \
@@ -50,7 +51,8 @@ static long long save(struct store *store, const char *name, struct store_cell c
 	assert_done(store_save_axis(store, id, 0, "tool", "toolchain", true, 3, 1, &axis, &error), &error);
 	for (size_t i = 0; i < 3; i++) {
 		cleanup_free char *label = text_format("v%zu", i);
-		assert_done(store_save_value(store, axis, i, label, "identity", NULL, i == 2 ? "gone" : NULL, &error), &error);
+		assert_done(store_save_value(store, axis, i, label, "identity", NULL, i == 2 ? "gone" : NULL, &error),
+			    &error);
 	}
 	assert_done(store_save_place(store, id, 0, "tool=v0", "key0", &cells[0], &error), &error);
 	assert_done(store_save_place(store, id, 1, "tool=v1", "key1", &cells[1], &error), &error);
@@ -86,7 +88,8 @@ static void values_come_back_as_they_were_bound(void **state)
 	struct sql *sql = store_connection(store);
 	cleanup_error struct error error = {0};
 	struct sql_statement *row;
-	assert_done(sql_start(sql, &row, &error, "SELECT ? AS a, ?, ?, ?, ? IS NULL", "ittni", INT64_MIN, "it's; --\xc3\xa4", NULL, 7LL),
+	assert_done(sql_start(sql, &row, &error, "SELECT ? AS a, ?, ?, ?, ? IS NULL", "ittni", INT64_MIN,
+			      "it's; --\xc3\xa4", NULL, 7LL),
 		    &error);
 	assert_int_equal(sql_next(row, &error), 1);
 	assert_int_equal(sql_column_count(row), 5);
@@ -154,7 +157,9 @@ static void mistakes_in_statements_name_the_file(void **state)
 	assert_says(&error, "/bisectd.db: near \"SELEKT\": syntax error");
 	assert_int_equal(sql_script(sql, "CREATE TABLE cell (id)", &error), -1);
 	assert_says(&error, "table cell already exists");
-	assert_int_equal(sql_run(sql, &error, "INSERT INTO attempt (cell_id, kind, state, log) VALUES (77, 'walk', 'running', '')", ""),
+	assert_int_equal(sql_run(sql, &error,
+				 "INSERT INTO attempt (cell_id, kind, state, log) VALUES (77, 'walk', 'running', '')",
+				 ""),
 			 -1);
 	assert_says(&error, "FOREIGN KEY constraint failed");
 	store_close(store);
@@ -170,9 +175,11 @@ static void a_new_state_folder_is_private_and_has_the_schema(void **state)
 	assert_int_equal(stat(folder, &status), 0);
 	assert_int_equal(status.st_mode & 0777, 0700);
 	assert_number(store, 1, "SELECT user_version FROM pragma_user_version");
-	assert_number(store, 8, "SELECT count(*) FROM sqlite_schema WHERE type = 'view' AND name IN ('matrix', 'investigations', "
-				"'first_bad', 'boundary_pairs', 'boundaries', 'verdicts', 'flaky', 'deliveries')");
-	run(store, "SELECT * FROM matrix, investigations, first_bad, boundary_pairs, boundaries, verdicts, flaky, deliveries");
+	assert_number(store, 8,
+		      "SELECT count(*) FROM sqlite_schema WHERE type = 'view' AND name IN ('matrix', 'investigations', "
+		      "'first_bad', 'boundary_pairs', 'boundaries', 'verdicts', 'flaky', 'deliveries')");
+	run(store,
+	    "SELECT * FROM matrix, investigations, first_bad, boundary_pairs, boundaries, verdicts, flaky, deliveries");
 	assert_sound(store);
 	store_close(store);
 	store_close(NULL);
@@ -195,9 +202,12 @@ static void a_database_that_is_none_or_damaged_or_newer_is_refused_and_left_alon
 		const char *bytes;
 		const char *message;
 	} cases[] = {
-		{"no database", 0, 16, "This is a text.\n", " is no SQLite database: move it away, or give another state folder"},
+		{"no database", 0, 16, "This is a text.\n",
+		 " is no SQLite database: move it away, or give another state folder"},
 		{"damaged", 100, 8, "\xff\xff\xff\xff\xff\xff\xff\xff", " is damaged ("},
-		{"newer", 60, 4, newer, " was written by a newer bisectd (schema 9, this one knows 1): use that one, or give another folder with --state"},
+		{"newer", 60, 4, newer,
+		 " was written by a newer bisectd (schema 9, this one knows 1): use that one, or give another folder "
+		 "with --state"},
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
 		cleanup_str struct str after = {0};
@@ -218,7 +228,8 @@ static void a_database_that_is_none_or_damaged_or_newer_is_refused_and_left_alon
 static void a_state_folder_in_use_is_refused_with_who_uses_it(void **state)
 {
 	struct store *store = open_store(*state);
-	cleanup_free char *expected = text_format("is in use by another bisectd (process %ld): stop that one", (long)getpid());
+	cleanup_free char *expected =
+		text_format("is in use by another bisectd (process %ld): stop that one", (long)getpid());
 	pid_t id = fork();
 	assert_true(id >= 0);
 	if (id == 0) { /* a record lock is the process': only another one meets it */
@@ -249,7 +260,9 @@ static void attempts_of_a_killed_run_are_interrupted_at_the_next_start(void **st
 	store = open_store(*state);
 	assert_number(store, 0, "SELECT count(*) FROM attempt WHERE state = 'running'");
 	assert_number(store, 1, "SELECT count(*) FROM attempt WHERE state = 'finished'");
-	assert_number(store, 1, "SELECT count(*) FROM attempt WHERE reason = 'bisectd was killed while it ran' AND finished_at IS NOT NULL");
+	assert_number(store, 1,
+		      "SELECT count(*) FROM attempt WHERE reason = 'bisectd was killed while it ran' AND finished_at "
+		      "IS NOT NULL");
 	assert_number(store, 1, "SELECT count(*) FROM attempt WHERE reason = 'bisectd was asked to stop'");
 	assert_number(store, 1, "SELECT count(*) FROM cell WHERE outcome IS NULL AND key = 'key1'");
 	store_close(store);
@@ -336,14 +349,21 @@ static void an_attempt_is_kept_with_its_runs_and_what_did_not_happen_is_null(voi
 					       .signal = 11,
 					       .build_ms = 5,
 					       .run_ms = 6};
-	result.runs = json_pack("[{s:s, s:i, s:i, s:i}, {s:s, s:i, s:i, s:i}, {}]", "outcome", "pass", "exit", 0, "signal", 0, "ms", 2,
-				"outcome", "crash", "exit", -1, "signal", 11, "ms", 4);
+	result.runs = json_pack("[{s:s, s:i, s:i, s:i}, {s:s, s:i, s:i, s:i}, {}]", "outcome", "pass", "exit", 0,
+				"signal", 0, "ms", 2, "outcome", "crash", "exit", -1, "signal", 11, "ms", 4);
 	save(store, "a", cells);
 	finish(store, start_attempt(store, cells[0].id), &result, OUTCOME_CRASH, "killed by signal 11", false);
-	assert_number(store, 1, "SELECT count(*) FROM attempt WHERE state = 'finished' AND outcome = 'crash' AND exit_status IS NULL AND "
-				"signal = 11 AND build_ms = 5 AND run_ms = 6 AND binary = 'sha' AND sandbox = 'none' AND signature = 'boom'");
-	assert_number(store, 1, "SELECT count(*) FROM run WHERE number = 1 AND outcome = 'pass' AND exit_status = 0 AND signal IS NULL");
-	assert_number(store, 1, "SELECT count(*) FROM run WHERE number = 2 AND outcome = 'crash' AND exit_status IS NULL AND signal = 11");
+	assert_number(store, 1,
+		      "SELECT count(*) FROM attempt WHERE state = 'finished' AND outcome = 'crash' AND exit_status IS "
+		      "NULL AND "
+		      "signal = 11 AND build_ms = 5 AND run_ms = 6 AND binary = 'sha' AND sandbox = 'none' AND "
+		      "signature = 'boom'");
+	assert_number(store, 1,
+		      "SELECT count(*) FROM run WHERE number = 1 AND outcome = 'pass' AND exit_status = 0 AND signal "
+		      "IS NULL");
+	assert_number(store, 1,
+		      "SELECT count(*) FROM run WHERE number = 2 AND outcome = 'crash' AND exit_status IS NULL AND "
+		      "signal = 11");
 	assert_number(store, 1, "SELECT count(*) FROM run WHERE number = 3 AND outcome = 'error'");
 	assert_sound(store);
 	store_close(store);
@@ -378,7 +398,8 @@ static void a_cell_follows_the_decisions_one_after_the_other(void **state)
 		struct sql_statement *row;
 		finish(store, start_attempt(store, cells[0].id), &result, steps[i].outcome, NULL, steps[i].confirmed);
 		assert_done(sql_start(store_connection(store), &row, &error,
-				      "SELECT outcome || ' ' || confirmed || ' ' || errors || ' ' || coalesce(signature, '-') || ' ' || "
+				      "SELECT outcome || ' ' || confirmed || ' ' || errors || ' ' || "
+				      "coalesce(signature, '-') || ' ' || "
 				      "coalesce(commands, '-') FROM cell WHERE id = ? AND decided_at IS NOT NULL",
 				      "i", cells[0].id),
 			    &error);
@@ -421,7 +442,9 @@ static void a_finding_is_added_once_with_a_delivery_to_everyone(void **state)
 	assert_number(store, 2, "SELECT count(*) FROM finding");
 	assert_number(store, 4, "SELECT count(*) FROM delivery WHERE state = 'pending' AND attempts = 0");
 	assert_number(store, 4, "SELECT count(DISTINCT idempotency_key) FROM delivery");
-	assert_number(store, 2, "SELECT count(*) FROM delivery WHERE give_up_at - next_at = CASE webhook WHEN 'team' THEN 1000 END");
+	assert_number(
+		store, 2,
+		"SELECT count(*) FROM delivery WHERE give_up_at - next_at = CASE webhook WHEN 'team' THEN 1000 END");
 	save(store, "a", cells); /* a restart keeps it */
 	assert_false(add(store, a, "k", "{}"));
 	assert_sound(store);
@@ -444,8 +467,9 @@ static void deliveries_are_tried_in_order_of_their_time_and_then_of_their_findin
 		long long next_at;
 		long long attempts;
 	} steps[] = {
-		{"1", "pending", 3000, 0}, {"2", "delivered", 0, 0}, {"3", "pending", 2000, 0}, {"3", "pending", 4000, 1},
-		{"1", "given-up", 0, 1},   {"3", "delivered", 0, 2}, {NULL, NULL, 0, 0},
+		{"1", "pending", 3000, 0}, {"2", "delivered", 0, 0}, {"3", "pending", 2000, 0},
+		{"3", "pending", 4000, 1}, {"1", "given-up", 0, 1},  {"3", "delivered", 0, 2},
+		{NULL, NULL, 0, 0},
 	};
 	for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
 		struct store_delivery delivery;
@@ -460,12 +484,16 @@ static void deliveries_are_tried_in_order_of_their_time_and_then_of_their_findin
 		assert_int_equal(strlen(delivery.idempotency_key), 64);
 		assert_int_equal(delivery.attempts, steps[i].attempts);
 		assert_int_equal(delivery.give_up_at, 5000);
-		assert_done(store_record_delivery(store, delivery.id, steps[i].state, i == 0 ? 503 : 0, "why", steps[i].next_at, &error),
+		assert_done(store_record_delivery(store, delivery.id, steps[i].state, i == 0 ? 503 : 0, "why",
+						  steps[i].next_at, &error),
 			    &error);
 		store_delivery_clear(&delivery);
 	}
-	assert_number(store, 3, "SELECT count(*) FROM delivery WHERE webhook = 'ci' AND state = 'pending' AND next_at = 1000");
-	assert_number(store, 3, "SELECT count(*) FROM delivery WHERE webhook = 'team' AND finished_at IS NOT NULL AND status IS NULL");
+	assert_number(store, 3,
+		      "SELECT count(*) FROM delivery WHERE webhook = 'ci' AND state = 'pending' AND next_at = 1000");
+	assert_number(
+		store, 3,
+		"SELECT count(*) FROM delivery WHERE webhook = 'team' AND finished_at IS NOT NULL AND status IS NULL");
 	store_close(store);
 }
 

@@ -1,6 +1,7 @@
 /*
- * The store on a disk that fails: in each operation the first, second, third, ... system call of a kind fails, until none does.
- * Whatever happens, the operation says so and names the file, nothing was changed, and once the disk works again so does all else.
+ * The store on a disk that fails: in each operation the first, second, third, ... system call of a kind fails, until
+ * none does. Whatever happens, the operation says so and names the file, nothing was changed, and once the disk works
+ * again so does all else.
  *
  * SQLite lets a test stand between it and the system (sqlite3_vfs.xSetSystemCall), so no other build is needed.
  */
@@ -16,8 +17,8 @@
 
 static struct {
 	long countdown; /* calls until one fails; 0: none does */
-	int number;	/* errno of the failure */
-	bool stays;	/* all calls after it fail too, as on a full disk */
+	int number;     /* errno of the failure */
+	bool stays;     /* all calls after it fail too, as on a full disk */
 	bool happened;
 	bool cuts; /* half of what is written arrives first */
 	ssize_t (*pwrite)(int fd, const void *bytes, size_t length, off_t offset);
@@ -93,7 +94,8 @@ static int save_matrix(struct world *world, struct error *error)
 	if (store_begin(world->store, error) < 0)
 		return -1;
 	if (store_save_investigation(world->store, &investigation, &world->investigation, error) < 0 ||
-	    store_save_axis(world->store, world->investigation, 0, "tool", "toolchain", true, CELLS, 1, &axis, error) < 0)
+	    store_save_axis(world->store, world->investigation, 0, "tool", "toolchain", true, CELLS, 1, &axis, error) <
+		    0)
 		goto failed;
 	for (size_t i = 0; i < CELLS; i++) {
 		struct store_cell cell;
@@ -121,7 +123,8 @@ static int finish_attempt(struct world *world, struct error *error)
 	struct result result = {.outcome = OUTCOME_FAIL};
 	result.runs = json_array();
 	for (int i = 0; i < 100; i++)
-		json_array_append_new(result.runs, json_pack("{s:s, s:i, s:i, s:i}", "outcome", "fail", "exit", 1, "signal", 0, "ms", i));
+		json_array_append_new(result.runs, json_pack("{s:s, s:i, s:i, s:i}", "outcome", "fail", "exit", 1,
+							     "signal", 0, "ms", i));
 	int done = store_finish_attempt(world->store, world->attempt, &result, &decision, error);
 	json_decref(result.runs);
 	return done;
@@ -165,8 +168,8 @@ static const struct operation {
 	const char *name;
 	int (*run)(struct world *world, struct error *error);
 } operations[] = {
-	{"save_matrix", save_matrix},	  {"start_attempt", start_attempt},	{"finish_attempt", finish_attempt},
-	{"add_finding", add_finding},	  {"record_delivery", record_delivery}, {"pin", pin},
+	{"save_matrix", save_matrix}, {"start_attempt", start_attempt},     {"finish_attempt", finish_attempt},
+	{"add_finding", add_finding}, {"record_delivery", record_delivery}, {"pin", pin},
 	{"set_state", set_state},
 };
 
@@ -177,17 +180,24 @@ static char *dump(struct store *store)
 {
 	cleanup_error struct error error = {0};
 	struct sql_statement *row;
-	assert_done(sql_start(store_connection(store), &row, &error,
-			      "SELECT (SELECT coalesce(group_concat(id || name || state), '') FROM investigation) || '/' || "
-			      "(SELECT count(*) FROM axis) || '/' || (SELECT count(*) FROM value) || '/' || "
-			      "(SELECT coalesce(group_concat(walk_index || combination || cell_id), '') FROM place) || '/' || "
-			      "(SELECT coalesce(group_concat(id || key || coalesce(outcome, '') || errors), '') FROM cell) || '/' || "
-			      "(SELECT coalesce(group_concat(id || state || log || coalesce(outcome, '')), '') FROM attempt) || '/' || "
-			      "(SELECT count(*) FROM run) || '/' || (SELECT coalesce(group_concat(key || body), '') FROM finding) || '/' || "
-			      "(SELECT coalesce(group_concat(idempotency_key || state || attempts), '') FROM delivery) || '/' || "
-			      "(SELECT coalesce(group_concat(kind || name || content), '') FROM resolution)",
-			      ""),
-		    &error);
+	assert_done(
+		sql_start(
+			store_connection(store), &row, &error,
+			"SELECT (SELECT coalesce(group_concat(id || name || state), '') FROM investigation) || '/' || "
+			"(SELECT count(*) FROM axis) || '/' || (SELECT count(*) FROM value) || '/' || "
+			"(SELECT coalesce(group_concat(walk_index || combination || cell_id), '') FROM place) || '/' "
+			"|| "
+			"(SELECT coalesce(group_concat(id || key || coalesce(outcome, '') || errors), '') FROM cell) "
+			"|| '/' || "
+			"(SELECT coalesce(group_concat(id || state || log || coalesce(outcome, '')), '') FROM attempt) "
+			"|| '/' || "
+			"(SELECT count(*) FROM run) || '/' || (SELECT coalesce(group_concat(key || body), '') FROM "
+			"finding) || '/' || "
+			"(SELECT coalesce(group_concat(idempotency_key || state || attempts), '') FROM delivery) || "
+			"'/' || "
+			"(SELECT coalesce(group_concat(kind || name || content), '') FROM resolution)",
+			""),
+		&error);
 	assert_int_equal(sql_next(row, &error), 1);
 	char *text = text_copy(sql_text(row, 0));
 	sql_finish(row);

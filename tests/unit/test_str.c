@@ -83,7 +83,7 @@ static void texts_compare_by_content_and_null_equals_only_null(void **state)
 		const char *a;
 		const char *b;
 		bool equal;
-	} cases[] = {{"a", "a", true}, {"a", "b", false}, {"", "", true},      {"a", "", false},
+	} cases[] = {{"a", "a", true},   {"a", "b", false}, {"", "", true},    {"a", "", false},
 		     {NULL, NULL, true}, {NULL, "", false}, {"", NULL, false}, {"a", "aa", false}};
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
 		assert_int_equal(text_equal(cases[i].a, cases[i].b), cases[i].equal);
@@ -97,9 +97,9 @@ static void starts_and_ends_are_found_and_never_longer_than_the_text(void **stat
 		const char *part;
 		bool starts;
 		bool ends;
-	} cases[] = {{"abc", "", true, true},	 {"abc", "a", true, false},   {"abc", "c", false, true},
+	} cases[] = {{"abc", "", true, true},    {"abc", "a", true, false},     {"abc", "c", false, true},
 		     {"abc", "abc", true, true}, {"abc", "abcd", false, false}, {"abc", "xabc", false, false},
-		     {"", "", true, true},	 {"", "a", false, false},     {"aba", "aba", true, true}};
+		     {"", "", true, true},       {"", "a", false, false},       {"aba", "aba", true, true}};
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
 		assert_int_equal(text_starts_with(cases[i].text, cases[i].part), cases[i].starts);
 		assert_int_equal(text_ends_with(cases[i].text, cases[i].part), cases[i].ends);
@@ -279,10 +279,13 @@ static void a_shell_reads_a_quoted_word_back_as_it_was(void **state)
 {
 	(void)state;
 	static const char *const words[] = {
-		"",	    "plain",	 "two words", "it's",	 "'",	     "''",     "\"",	   "$HOME",   "`id`",
-		"$(id)",    "a\\",	 "\\'",	      "a;b",	 "a&b",	     "a|b",    "*",	   "?[a]",    "~",
-		"!",	    "#x",	 "line\nline", "end\n",	 "\ttab",    "-n",     "a=b",	   "{a,b}",   "<>",
-		"%s",	    "a%b",	 "\xff\xfe",   "\xc3\xa4", "'; exit 3; '", "~root/x", "a~", "/a-b_c.d=e:f,g+h@i%j",
+		"",           "plain",        "two words", "it's", "'",
+		"''",         "\"",           "$HOME",     "`id`", "$(id)",
+		"a\\",        "\\'",          "a;b",       "a&b",  "a|b",
+		"*",          "?[a]",         "~",         "!",    "#x",
+		"line\nline", "end\n",        "\ttab",     "-n",   "a=b",
+		"{a,b}",      "<>",           "%s",        "a%b",  "\xff\xfe",
+		"\xc3\xa4",   "'; exit 3; '", "~root/x",   "a~",   "/a-b_c.d=e:f,g+h@i%j",
 	};
 	for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
 		cleanup_free char *back = through_shell(words[i]);
@@ -318,9 +321,17 @@ static void the_distance_counts_insertions_deletions_and_substitutions(void **st
 		const char *a;
 		const char *b;
 		size_t distance;
-	} cases[] = {{"", "", 0},	  {"a", "", 1},	      {"", "abc", 3},	      {"abc", "abc", 0}, {"kitten", "sitting", 3},
-		     {"flaw", "lawn", 2}, {"ab", "ba", 2},    {"toolchain", "toolchian", 2}, {"run", "runs", 1},
-		     {"axis", "axes", 1}, {"abc", "xyz", 3}};
+	} cases[] = {{"", "", 0},
+		     {"a", "", 1},
+		     {"", "abc", 3},
+		     {"abc", "abc", 0},
+		     {"kitten", "sitting", 3},
+		     {"flaw", "lawn", 2},
+		     {"ab", "ba", 2},
+		     {"toolchain", "toolchian", 2},
+		     {"run", "runs", 1},
+		     {"axis", "axes", 1},
+		     {"abc", "xyz", 3}};
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
 		assert_int_equal(text_distance(cases[i].a, cases[i].b), cases[i].distance);
 		assert_int_equal(text_distance(cases[i].b, cases[i].a), cases[i].distance);

@@ -1,12 +1,19 @@
 /*
- * view: what the database says about random matrices, with gaps, exclusions and values that cannot be tried, against the plainest
- * computation of the same in C; and the lines for people.
+ * view: what the database says about random matrices, with gaps, exclusions and values that cannot be tried, against
+ * the plainest computation of the same in C; and the lines for people.
  */
 #include "place.h"
 #include "store.h"
 #include "view.h"
 
-enum { MATRICES = 400, MOST_AXES = 3, MOST_VALUES = 5, MOST_CELLS = 125, ABSENT = -1, UNTRIED = -2 /* a place without a cell */ };
+enum {
+	MATRICES = 400,
+	MOST_AXES = 3,
+	MOST_VALUES = 5,
+	MOST_CELLS = 125,
+	ABSENT = -1,
+	UNTRIED = -2 /* a place without a cell */
+};
 
 /* The same numbers every time (Marsaglia's xorshift). */
 static uint32_t random_state = 88172645u;
@@ -32,9 +39,10 @@ struct matrix {
 
 static void fill_matrix(struct matrix *matrix)
 {
-	static const int outcomes[] = {OUTCOME_PASS,   OUTCOME_PASS,	   OUTCOME_PASS, OUTCOME_FAIL, OUTCOME_FAIL,  OUTCOME_CRASH,
-				       OUTCOME_TIMEOUT, OUTCOME_FLAKY,	   OUTCOME_ICE,	 OUTCOME_SKIP, OUTCOME_ERROR, OUTCOME_UNDECIDED,
-				       ABSENT,	       OUTCOME_BUILD_FAIL, UNTRIED};
+	static const int outcomes[] = {OUTCOME_PASS, OUTCOME_PASS,       OUTCOME_PASS,    OUTCOME_FAIL,
+				       OUTCOME_FAIL, OUTCOME_CRASH,      OUTCOME_TIMEOUT, OUTCOME_FLAKY,
+				       OUTCOME_ICE,  OUTCOME_SKIP,       OUTCOME_ERROR,   OUTCOME_UNDECIDED,
+				       ABSENT,       OUTCOME_BUILD_FAIL, UNTRIED};
 	size_t variety = 4 + random_below(sizeof outcomes / sizeof outcomes[0] - 3);
 	*matrix = (struct matrix){.axis_count = 1 + random_below(MOST_AXES), .cell_count = 1};
 	matrix->bad[OUTCOME_FAIL] = true;
@@ -61,7 +69,8 @@ static char *combination_of(const struct matrix *matrix, size_t cell)
 {
 	struct str text = {0};
 	for (size_t i = 0; i < matrix->axis_count; i++)
-		str_append_format(&text, "%sa%zu=v%zu", i > 0 ? " " : "", i, cell / matrix->strides[i] % matrix->sizes[i]);
+		str_append_format(&text, "%sa%zu=v%zu", i > 0 ? " " : "", i,
+				  cell / matrix->strides[i] % matrix->sizes[i]);
 	return str_steal(&text);
 }
 
@@ -78,8 +87,10 @@ static void save_cell(struct store *store, const struct matrix *matrix, long lon
 	cleanup_free char *key = text_format("key %zu", index);
 	assert_done(store_save_place(store, id, index, combination, key, &cell, error), error);
 	if (matrix->outcomes[index] != OUTCOME_UNDECIDED)
-		assert_done(sql_run(store_connection(store), error, "UPDATE cell SET outcome = ?, confirmed = ?, reason = 'why' WHERE id = ?",
-				    "tii", outcome_name((enum outcome)matrix->outcomes[index]), (long long)matrix->confirmed[index], cell.id),
+		assert_done(sql_run(store_connection(store), error,
+				    "UPDATE cell SET outcome = ?, confirmed = ?, reason = 'why' WHERE id = ?", "tii",
+				    outcome_name((enum outcome)matrix->outcomes[index]),
+				    (long long)matrix->confirmed[index], cell.id),
 			    error);
 }
 
@@ -94,12 +105,14 @@ static void save_matrix(struct store *store, const struct matrix *matrix)
 	for (size_t i = 0; i < matrix->axis_count; i++) {
 		long long axis;
 		cleanup_free char *name = text_format("a%zu", i);
-		assert_done(store_save_axis(store, id, i, name, "choice", matrix->ordered[i], matrix->sizes[i], matrix->strides[i], &axis,
-					    &error),
+		assert_done(store_save_axis(store, id, i, name, "choice", matrix->ordered[i], matrix->sizes[i],
+					    matrix->strides[i], &axis, &error),
 			    &error);
 		for (size_t j = 0; j < matrix->sizes[i]; j++) {
 			cleanup_free char *label = text_format("v%zu", j);
-			assert_done(store_save_value(store, axis, j, label, "identity", j % 2 == 0 ? label : NULL, NULL, &error), &error);
+			assert_done(store_save_value(store, axis, j, label, "identity", j % 2 == 0 ? label : NULL, NULL,
+						     &error),
+				    &error);
 		}
 	}
 	for (size_t i = 0; i < matrix->cell_count; i++)
@@ -171,7 +184,8 @@ static void find_crossings(const struct matrix *matrix, struct crossings *crossi
 				if (matrix->outcomes[other] != OUTCOME_PASS && !is_bad(matrix, other))
 					continue;
 				if (is_bad(matrix, other) != is_bad(matrix, cell))
-					add_pair(crossings, &(struct crossing){axis, from, to, is_bad(matrix, other), 1, cell, other});
+					add_pair(crossings, &(struct crossing){axis, from, to, is_bad(matrix, other), 1,
+									       cell, other});
 				break;
 			}
 		}
@@ -183,11 +197,13 @@ static bool describes(const struct view_boundary *boundary, const struct crossin
 	cleanup_free char *axis = text_format("a%zu", crossing->axis);
 	cleanup_free char *from = text_format("v%zu", crossing->from);
 	cleanup_free char *to = text_format("v%zu", crossing->to);
-	return text_equal(boundary->axis, axis) && text_equal(boundary->from_value, from) && text_equal(boundary->to_value, to) &&
+	return text_equal(boundary->axis, axis) && text_equal(boundary->from_value, from) &&
+	       text_equal(boundary->to_value, to) &&
 	       text_equal(boundary->change, crossing->introduced ? "introduced" : "fixed");
 }
 
-static void check_boundary(const struct matrix *matrix, const struct view_boundary *boundary, const struct crossing *crossing)
+static void check_boundary(const struct matrix *matrix, const struct view_boundary *boundary,
+			   const struct crossing *crossing)
 {
 	cleanup_free char *from = combination_of(matrix, crossing->from_cell);
 	cleanup_free char *to = combination_of(matrix, crossing->to_cell);
@@ -198,7 +214,8 @@ static void check_boundary(const struct matrix *matrix, const struct view_bounda
 	assert_string_equal(boundary->from_combination, from);
 	assert_string_equal(boundary->to_combination, to);
 	assert_true(text_equal(boundary->to_detail, crossing->to % 2 == 0 ? boundary->to_value : NULL));
-	assert_int_equal(boundary->confirmed, matrix->confirmed[crossing->from_cell] && matrix->confirmed[crossing->to_cell]);
+	assert_int_equal(boundary->confirmed,
+			 matrix->confirmed[crossing->from_cell] && matrix->confirmed[crossing->to_cell]);
 }
 
 static void check_boundaries(struct sql *sql, const struct matrix *matrix)
@@ -277,7 +294,9 @@ static void check_counts(struct sql *sql, const struct matrix *matrix)
 	assert_int_equal(seen.cell_count, matrix->cell_count);
 	for (size_t i = 0; i < matrix->cell_count; i++) {
 		int outcome = matrix->outcomes[i];
-		assert_int_equal(seen.outcomes[i], outcome == ABSENT ? VIEW_ABSENT : outcome == UNTRIED ? OUTCOME_SKIP : outcome);
+		assert_int_equal(seen.outcomes[i], outcome == ABSENT    ? VIEW_ABSENT
+						   : outcome == UNTRIED ? OUTCOME_SKIP
+									: outcome);
 		counts[0] += outcome != ABSENT;
 		counts[1] += outcome != ABSENT && outcome != OUTCOME_UNDECIDED;
 		counts[2] += is_bad(matrix, i);
@@ -352,14 +371,21 @@ static void deliveries_verdicts_and_sandboxes_become_lines(void **state)
 	for (int i = 0; i < 3; i++) {
 		cleanup_free char *log = NULL;
 		long long attempt;
-		struct result result = {.outcome = OUTCOME_PASS, .sandbox = i == 1 ? text_copy("none") : text_copy("bubblewrap")};
+		struct result result = {.outcome = OUTCOME_PASS,
+					.sandbox = i == 1 ? text_copy("none") : text_copy("bubblewrap")};
 		const struct store_decision decision = {.outcome = OUTCOME_PASS};
 		assert_done(store_start_attempt(store, 1 + i, "walk", &attempt, &log, &error), &error);
 		assert_done(store_finish_attempt(store, attempt, &result, &decision, &error), &error);
 		result_clear(&result);
 		cleanup_free char *name = text_format("verdict %d", i);
-		const struct store_finding finding = {.kind = "verdict", .key = name, .title = name, .text = "text", .verdict = "inconclusive",
-						      .body = "{}", .webhooks = webhooks, .webhook_count = i == 0 ? 2 : 0};
+		const struct store_finding finding = {.kind = "verdict",
+						      .key = name,
+						      .title = name,
+						      .text = "text",
+						      .verdict = "inconclusive",
+						      .body = "{}",
+						      .webhooks = webhooks,
+						      .webhook_count = i == 0 ? 2 : 0};
 		assert_done(store_add_finding(store, 1, &finding, &added, &error), &error);
 	}
 	assert_done(store_record_delivery(store, 1, "pending", 503, "HTTP 503", 1, &error), &error);
