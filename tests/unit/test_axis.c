@@ -81,7 +81,7 @@ static void a_found_toolchain_becomes_a_value_with_all_its_members(void **state)
 	start_world(&world, TOOLCHAIN_AXIS);
 	json_t *answer = from_json(
 		"[{'name':'auto','label':'1.63.0','identity':'rustc 1.63.0','root':'/t','rustc':'/t/bin/rustc',"
-		"'cargo':'/t/bin/cargo','program':'/t/bin/rustc','path':'/t/bin','read_only':['/t','/"
+		"'cargo':'/t/bin/cargo','program':'/t/bin/compiler','path':'/t/bin','read_only':['/t','/"
 		"u'],'skip':null}]");
 	assert_done(axis_take_toolchains(&world.axes.items[0], answer, &error), &error);
 	json_decref(answer);
@@ -92,6 +92,7 @@ static void a_found_toolchain_becomes_a_value_with_all_its_members(void **state)
 	assert_null(value->skip_reason);
 	assert_string_equal(value->rustc, "/t/bin/rustc");
 	assert_string_equal(value->cargo, "/t/bin/cargo");
+	assert_string_equal(value->compiler, "/t/bin/compiler");
 	assert_int_equal(value->path.count, 1);
 	assert_string_equal(value->path.items[0], "/t/bin");
 	assert_int_equal(value->read_only.count, 2);

@@ -53,7 +53,8 @@ static const char *const base[TEXT_COUNT] = {
 		  "webhooks: [{name: team, url: 'http://hook/', format: slack}]\n"),
 	[TOOLCHAINS] = ("[{\"name\":\"auto\",\"label\":\"1.63.0\",\"identity\":\"rustc "
 			"-vV\",\"root\":\"/tc\",\"rustc\":\"/tc/bin/rustc\","
-			"\"cargo\":\"/tc/bin/cargo\",\"path\":\"/tc/bin\",\"read_only\":[\"/tc\"]}]"),
+			"\"cargo\":\"/tc/bin/cargo\",\"program\":\"/tc/bin/driver\",\"path\":\"/tc/"
+			"bin\",\"read_only\":[\"/tc\"]}]"),
 	[RELEASE] = "{\"identity\":\"registry-checksum\"}",
 	[OID] = "1111111111aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
 	[STATE_FOLDER] = "/var/state",
@@ -403,7 +404,7 @@ static void a_cell_becomes_a_job_with_all_that_it_stands_on(void **state)
 						      {"features", "feat1,feat2"},
 						      {"rustflags", "-Cone"},
 						      {"rustc", "/tc/bin/rustc"},
-						      {"compiler", "/tc/bin/rustc"},
+						      {"compiler", "/tc/bin/driver"},
 						      {"cargo", "/tc/bin/cargo"}};
 	for (size_t i = 0; i < sizeof placeholders / sizeof placeholders[0]; i++)
 		assert_string_equal(strmap_get(&job.placeholders, placeholders[i][0]), placeholders[i][1]);
