@@ -23,7 +23,7 @@ static int remove_place_as_before(void **state)
 	return remove_place(state);
 }
 
-#define as_ordinary_user(test) cmocka_unit_test_setup_teardown(test, make_place, remove_place_as_before)
+#define as_ordinary_user(test) cmocka_unit_test_setup_teardown(test, make_quick_place, remove_place_as_before)
 
 static void put_link(const char *folder, const char *name, const char *target)
 {
@@ -459,6 +459,44 @@ static void a_tree_is_removed_whatever_its_modes_and_links_are_not_followed(void
 	assert_file(*state, "precious/file", "old");
 }
 
+/* In each of `depth` folders a file and the next folder; every third of them is closed to everyone. */
+static void put_deep_tree(const char *folder, unsigned depth)
+{
+	char name[101];
+	memset(name, 'd', 100);
+	name[100] = '\0';
+	int at = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int parent = -1;
+	for (unsigned i = 0; i < depth; i++) {
+		cleanup_fd int file = openat(at, ".removing-0", O_WRONLY | O_CREAT | O_CLOEXEC, 0400);
+		assert_true(file >= 0);
+		assert_int_equal(mkdirat(at, name, 0700), 0);
+		int next = openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		assert_true(next >= 0);
+		if (parent >= 0 && i % 3 == 0)
+			assert_int_equal(fchmod(at, 0), 0);
+		fd_close(&parent);
+		parent = at;
+		at = next;
+	}
+	fd_close(&parent);
+	fd_close(&at);
+}
+
+static void a_tree_deeper_than_a_path_can_be_long_is_removed(void **state)
+{
+	static const unsigned depths[] = {1, 48, 49, 50, 51, 101, 300};
+	become_ordinary(*state);
+	for (size_t i = 0; i < sizeof depths / sizeof depths[0]; i++) {
+		cleanup_error struct error error = {0};
+		cleanup_free char *tree = path_join(*state, "tree");
+		put_folder(*state, "tree");
+		put_deep_tree(tree, depths[i]);
+		assert_done(fs_remove_tree(tree, &error), &error);
+		assert_false(path_exists(tree));
+	}
+}
+
 static void removing_what_is_not_there_is_fine_and_a_link_goes_alone(void **state)
 {
 	cleanup_error struct error error = {0};
@@ -488,28 +526,29 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(paths_are_joined_and_taken_apart),
 		cmocka_unit_test(a_relative_path_becomes_absolute_without_touching_the_disk),
-		in_place(a_link_that_leads_nowhere_exists_and_is_no_folder),
-		in_place(folders_are_made_with_their_parents_and_again),
-		in_place(only_the_last_part_of_a_private_folder_is_private),
-		in_place(a_folder_cannot_be_where_a_file_is),
-		in_place(a_listing_is_sorted_by_bytes_and_leaves_out_the_dots),
-		in_place(a_file_comes_back_as_it_was_written),
-		in_place(a_file_may_be_as_large_as_the_limit_and_not_larger),
-		in_place(a_file_that_cannot_be_read_is_named_with_the_reason),
-		in_place(a_write_replaces_the_file_and_leaves_who_reads_the_old_one_alone),
-		in_place(a_write_that_fails_keeps_the_old_file_and_leaves_nothing_behind),
-		in_place(a_copied_tree_hashes_like_the_original),
-		in_place(a_copy_has_new_times_and_links_stay_links),
-		in_place(only_entries_of_the_top_folder_are_left_out),
-		in_place(pipes_are_neither_copied_nor_hashed_nor_waited_for),
-		in_place(a_copy_does_not_write_through_a_link_that_is_in_its_way),
-		in_place(whatever_a_build_could_notice_changes_the_hash),
-		in_place(times_and_other_modes_do_not_change_the_hash),
-		in_place(the_bytes_of_one_file_do_not_pass_for_those_of_two),
-		in_place(the_hash_of_a_file_is_the_sha256_of_its_bytes),
+		in_quick_place(a_link_that_leads_nowhere_exists_and_is_no_folder),
+		in_quick_place(folders_are_made_with_their_parents_and_again),
+		in_quick_place(only_the_last_part_of_a_private_folder_is_private),
+		in_quick_place(a_folder_cannot_be_where_a_file_is),
+		in_quick_place(a_listing_is_sorted_by_bytes_and_leaves_out_the_dots),
+		in_quick_place(a_file_comes_back_as_it_was_written),
+		in_quick_place(a_file_may_be_as_large_as_the_limit_and_not_larger),
+		in_quick_place(a_file_that_cannot_be_read_is_named_with_the_reason),
+		in_quick_place(a_write_replaces_the_file_and_leaves_who_reads_the_old_one_alone),
+		in_quick_place(a_write_that_fails_keeps_the_old_file_and_leaves_nothing_behind),
+		in_quick_place(a_copied_tree_hashes_like_the_original),
+		in_quick_place(a_copy_has_new_times_and_links_stay_links),
+		in_quick_place(only_entries_of_the_top_folder_are_left_out),
+		in_quick_place(pipes_are_neither_copied_nor_hashed_nor_waited_for),
+		in_quick_place(a_copy_does_not_write_through_a_link_that_is_in_its_way),
+		in_quick_place(whatever_a_build_could_notice_changes_the_hash),
+		in_quick_place(times_and_other_modes_do_not_change_the_hash),
+		in_quick_place(the_bytes_of_one_file_do_not_pass_for_those_of_two),
+		in_quick_place(the_hash_of_a_file_is_the_sha256_of_its_bytes),
 		as_ordinary_user(what_may_not_be_read_fails_the_hash_and_the_copy_by_name),
 		as_ordinary_user(a_tree_is_removed_whatever_its_modes_and_links_are_not_followed),
-		in_place(removing_what_is_not_there_is_fine_and_a_link_goes_alone),
+		as_ordinary_user(a_tree_deeper_than_a_path_can_be_long_is_removed),
+		in_quick_place(removing_what_is_not_there_is_fine_and_a_link_goes_alone),
 		as_ordinary_user(what_cannot_be_removed_is_named_with_the_reason),
 	};
 	return cmocka_run_group_tests_name("fs", tests, NULL, NULL);
