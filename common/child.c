@@ -70,10 +70,16 @@ static _Noreturn void report(int fd, enum step step)
 	_exit(127);
 }
 
+/* Where our own standard descriptors are closed, what is open may have their numbers: out of the way of what comes there. */
+static int above_standard(int fd)
+{
+	return fd >= 0 && fd <= STDERR_FILENO ? fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1) : fd;
+}
+
 static int place_descriptor(int from, int to)
 {
 	if (from < 0)
-		from = open("/dev/null", to == 0 ? O_RDONLY : O_WRONLY);
+		from = above_standard(open("/dev/null", (to == 0 ? O_RDONLY : O_WRONLY) | O_CLOEXEC));
 	if (from < 0)
 		return -1;
 	return dup2(from, to) < 0 ? -1 : 0;
@@ -82,14 +88,19 @@ static int place_descriptor(int from, int to)
 static _Noreturn void become(const struct child_setup *setup, const char *program, char **variables, int trouble_fd)
 {
 	sigset_t none;
+	int given[] = {setup->input, setup->output, setup->errors};
+	trouble_fd = above_standard(trouble_fd);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
 	if (setsid() < 0)
 		report(trouble_fd, STEP_SESSION);
-	if (place_descriptor(setup->input, 0) < 0 || place_descriptor(setup->output, 1) < 0 ||
-	    place_descriptor(setup->errors, 2) < 0)
-		report(trouble_fd, STEP_DESCRIPTORS);
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (given[fd] >= 0 && (given[fd] = above_standard(given[fd])) < 0)
+			report(trouble_fd, STEP_DESCRIPTORS);
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (place_descriptor(given[fd], fd) < 0)
+			report(trouble_fd, STEP_DESCRIPTORS);
 	if (setup->extra >= 0 && fcntl(setup->extra, F_SETFD, 0) < 0)
 		report(trouble_fd, STEP_DESCRIPTORS);
 	if (setup->folder != NULL && chdir(setup->folder) < 0)
@@ -154,8 +165,11 @@ static int gather(int output_fd, int errors_fd, long long deadline, size_t limit
 		long long left = deadline - os_monotonic_ms();
 		if (left <= 0)
 			return -1;
-		if (poll(polled, 2, left < 1000 ? (int)left : 1000) < 0 && errno != EINTR)
+		int ready = poll(polled, 2, left < 1000 ? (int)left : 1000);
+		if (ready < 0 && errno != EINTR)
 			return -1;
+		if (ready <= 0)
+			continue; /* interrupted: what `revents` says is of the time before, and reading would block */
 		for (int i = 0; i < 2; i++) {
 			if (polled[i].fd < 0 || polled[i].revents == 0)
 				continue;

@@ -213,10 +213,12 @@ static int remove_entry(struct removal *removal, int folder, const char *name, u
 static int remove_entries(struct removal *removal, int folder, unsigned depth, struct error *error)
 {
 	cleanup_strlist struct strlist names = {0};
-	__attribute__((cleanup(close_folder))) DIR *listed = fdopendir(dup(folder));
+	cleanup_fd int again = fcntl(folder, F_DUPFD_CLOEXEC, 0);
+	__attribute__((cleanup(close_folder))) DIR *listed = again >= 0 ? fdopendir(again) : NULL;
 	struct dirent *entry;
 	if (listed == NULL)
 		return error_set_errno(error, "cannot list %s to remove it", removal->path);
+	again = -1; /* the list's from here on */
 	rewinddir(listed);
 	while ((entry = readdir(listed)) != NULL)
 		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)

@@ -30,6 +30,8 @@ char *os_program_folder(void);
 void os_hide_process(void);
 /* From here on, set-user-id programs gain nothing.  Async-signal-safe; 0 or -1. */
 int os_forbid_new_privileges(void);
+/* What this process was started with, but for the standard descriptors, goes no further: close-on-exec. */
+void os_keep_descriptors(void);
 /* How often the system killed a process for want of memory since it started; -1 where that is not known. */
 long long os_memory_kills(void);
 /* Processes and threads that belong to a user: what RLIMIT_NPROC counts. */

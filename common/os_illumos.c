@@ -57,6 +57,20 @@ int os_forbid_new_privileges(void)
 	return 0;
 }
 
+static int keep_descriptor(void *unused, int fd)
+{
+	(void)unused;
+	if (fd > STDERR_FILENO)
+		fcntl(fd, F_SETFD, FD_CLOEXEC);
+	return 0;
+}
+
+/* fdwalk(3C) */
+void os_keep_descriptors(void)
+{
+	fdwalk(keep_descriptor, NULL);
+}
+
 /* There is no killer for want of memory: allocations fail instead. */
 long long os_memory_kills(void)
 {

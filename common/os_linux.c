@@ -58,6 +58,15 @@ int os_forbid_new_privileges(void)
 	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 }
 
+/* close_range(2): Linux 5.11; before that one by one, as many as a shell hands out. */
+void os_keep_descriptors(void)
+{
+	if (close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC) == 0)
+		return;
+	for (int fd = STDERR_FILENO + 1; fd < 1024; fd++)
+		fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
+
 /* proc(5): /proc/vmstat, the line "oom_kill N" (Linux 4.13). */
 long long os_memory_kills(void)
 {
@@ -200,38 +209,55 @@ struct os_usage os_descendants_usage(void)
 	return usage;
 }
 
-/* Reaps all that ended.  A subreaper without children has no descendants: nobody else could have adopted them. */
-static bool has_no_descendants(void)
+/* Reaps all that ended; false while children are left. */
+static bool reap(void)
 {
-	int subreaper = 0;
 	pid_t id;
 	do
 		id = waitpid(-1, NULL, WNOHANG);
 	while (id > 0);
-	return id < 0 && errno == ECHILD && prctl(PR_GET_CHILD_SUBREAPER, &subreaper, 0, 0, 0) == 0 && subreaper != 0;
+	return id < 0 && errno == ECHILD;
 }
 
+static bool adopts_orphans(void)
+{
+	int subreaper = 0;
+	return prctl(PR_GET_CHILD_SUBREAPER, &subreaper, 0, 0, 0) == 0 && subreaper != 0;
+}
+
+/* How many there were. */
+static size_t kill_known_descendants(void)
+{
+	__attribute__((cleanup(process_list_clear))) struct process_list list = {0};
+	size_t killed = 0;
+	read_processes(&list);
+	mark_descendants(&list);
+	for (size_t i = 0; i < list.count; i++) {
+		if (!list.items[i].descends)
+			continue;
+		kill(list.items[i].id, SIGKILL);
+		killed++;
+	}
+	return killed;
+}
+
+/*
+ * A list of processes is no snapshot: one whose parent died while it was read belongs to nobody in it.  A subreaper knows better:
+ * without children it has no descendants, since nobody else could have adopted them, and with children it has to look again.
+ */
 size_t os_kill_descendants(unsigned tries)
 {
+	bool certain = adopts_orphans();
 	size_t left = 0;
 	for (unsigned round = 0; round < tries; round++) {
-		if (has_no_descendants())
+		if (reap() && certain)
 			return 0;
-		__attribute__((cleanup(process_list_clear))) struct process_list list = {0};
-		read_processes(&list);
-		mark_descendants(&list);
-		left = 0;
-		for (size_t i = 0; i < list.count; i++) {
-			if (!list.items[i].descends)
-				continue;
-			kill(list.items[i].id, SIGKILL);
-			left++;
-		}
-		if (left == 0)
+		left = kill_known_descendants();
+		if (left == 0 && !certain)
 			return 0;
 		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 	}
-	return left;
+	return !certain || left > 0 ? left : !reap();
 }
 
 long long os_monotonic_ms(void)

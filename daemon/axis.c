@@ -140,6 +140,8 @@ int axis_take_toolchains(struct axis *axis, const json_t *answer, struct error *
 		const char *path = json_string_value(json_object_get(found, "path"));
 		if (path != NULL)
 			strlist_add(&value->path, path);
+		if (value->identity == NULL && value->skip_reason == NULL)
+			value->skip_reason = text_copy("the worker gave no identity for it");
 		if (value->identity == NULL)
 			value->identity = text_copy("unknown");
 		value->config = name != NULL ? asked_entry(axis->config, name) : NULL;

@@ -104,6 +104,7 @@ char *cell_preparation_key(const struct cell_context *context, const size_t *pos
 		if (crate == NULL && !(value->oid != NULL && edits_checkout(context->config, value->source)))
 			continue;
 		digest_add(&digest, "crate", crate);
+		digest_add(&digest, "source", value->source); /* checkouts and their overrides go by its name */
 		digest_add(&digest, "identity", value->identity);
 	}
 	return digest_finish(&digest);
@@ -305,8 +306,10 @@ char *cell_key(const struct cell_context *context, const size_t *positions)
 	digest_add(&digest, "toolchain", toolchain != NULL ? toolchain->identity : NULL);
 	digest_question(&digest, &job);
 	for (size_t i = 0; i < context->axes->count; i++) {
+		const struct axis_value *value = value_at(context, positions, i);
 		digest_add(&digest, "axis", context->axes->items[i].config->name);
-		digest_add(&digest, "identity", value_at(context, positions, i)->identity);
+		digest_add(&digest, "checkout", is_plain_checkout(&context->axes->items[i], value) ? value->source : NULL);
+		digest_add(&digest, "identity", value->identity);
 	}
 	digest_overrides(&digest, context->config);
 	return digest_finish(&digest);

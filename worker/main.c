@@ -141,6 +141,7 @@ int main(int argc, char **argv)
 	}
 	log_open("bisect-worker", LOG_LEVEL_INFO);
 	umask(022);
+	os_keep_descriptors();
 	setsid(); /* fails where we lead a group already: then nothing is lost but a terminal's Ctrl-C */
 	os_adopt_orphans();
 	os_die_with_parent();
