@@ -75,7 +75,7 @@ static void save_cell(struct store *store, long long id, size_t index, char lett
 					       .signature = text_copy(letter == 'C' ? "error: it broke" : NULL),
 					       .commands = text_copy("cd /w\ncargo run"),
 					       .sandbox = text_copy("bubblewrap")};
-	const struct store_decision decision = {.outcome = outcome, .reason = reason, .confirmed = index <= 3};
+	const struct store_decision decision = {.outcome = outcome, .reason = reason, .confirmed = index <= 3, .keeps = index <= 3};
 	assert_done(store_commit(store, &error), &error);
 	assert_done(store_start_attempt(store, cell.id, "walk", &attempt, &log, &error), &error);
 	assert_done(store_finish_attempt(store, attempt, &result, &decision, &error), &error);

@@ -76,7 +76,7 @@ static void finish(struct store *store, long long attempt, const struct result *
 		   const char *reason, bool confirmed)
 {
 	cleanup_error struct error error = {0};
-	const struct store_decision decision = {.outcome = outcome, .reason = reason, .confirmed = confirmed};
+	const struct store_decision decision = {.outcome = outcome, .reason = reason, .confirmed = confirmed, .keeps = confirmed};
 	assert_done(store_finish_attempt(store, attempt, result, &decision, &error), &error);
 }
 
