@@ -242,7 +242,7 @@ int child_capture(const struct strlist *command, const struct strmap *environmen
 		kill(-id, SIGKILL);
 	}
 	if (output->timed_out)
-		return error_set(error, "%s did not end within %lld s", command->items[0], timeout_ms / 1000);
+		return error_set(error, "%s did not end within %g s", command->items[0], (double)timeout_ms / 1000);
 	return 0;
 }
 

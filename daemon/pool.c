@@ -96,7 +96,7 @@ static void deadline_passed(void *context)
 	struct slot *slot = context;
 	slot->deadline = NULL;
 	cleanup_free char *reason =
-		text_format("the worker did not end within %lld s", slot->task.deadline_ms / 1000);
+		text_format("the worker did not end within %g s", (double)slot->task.deadline_ms / 1000);
 	end_worker(slot, reason, STOP_GRACE_MS);
 }
 
