@@ -271,8 +271,10 @@ int job_decode(struct job *job, const char *line, size_t length, struct error *e
 	if (!json_is_object(object))
 		result = error_set(error, "the job is no JSON object");
 	else if (version != PROTOCOL_VERSION)
-		result = error_set(error, "the job speaks protocol version %lld, this worker %d: install both programs from one release",
-				   version, PROTOCOL_VERSION);
+		result = error_set(
+			error,
+			"the job speaks protocol version %lld, this worker %d: install both programs from one release",
+			version, PROTOCOL_VERSION);
 	else
 		result = decode_fields(job_fields, JOB_FIELD_COUNT, job, object, "the job", error);
 	json_decref(object);

@@ -28,7 +28,7 @@ void *memory_new(size_t count, size_t size)
 	return memory;
 }
 
-static __attribute__((returns_nonnull)) void *memory_resize(void *memory, size_t count, size_t size)
+static void *memory_resize(void *memory, size_t count, size_t size)
 {
 	void *resized = count > SIZE_MAX / size ? NULL : realloc(memory, count * size);
 	if (resized == NULL)
@@ -111,7 +111,7 @@ size_t text_distance(const char *a, const char *b)
 static void reserve(struct str *str, size_t more)
 {
 	size_t needed = str->length + more + 1;
-	if (needed <= str->capacity)
+	if (str->data != NULL && needed <= str->capacity)
 		return;
 	size_t capacity = str->capacity == 0 ? 64 : str->capacity;
 	while (capacity < needed)

@@ -131,12 +131,15 @@ json_t *finding_verdict(const struct view_investigation *investigation, const st
 				  investigation->decided);
 	else
 		str_append_format(&text,
-				  "%lld of %lld combinations are bad, %lld good.  The matrix shows when it fails (%zu boundar%s), not whose "
-				  "fault it is: a difference between versions, compilers or profiles alone is never grounds for blame.\n",
+				  "%lld of %lld combinations are bad, %lld good.  The matrix shows when it fails (%zu "
+				  "boundar%s), not whose "
+				  "fault it is: a difference between versions, compilers or profiles alone is never "
+				  "grounds for blame.\n",
 				  investigation->bad, investigation->cells, investigation->good, boundaries->count,
 				  boundaries->count == 1 ? "y" : "ies");
 	if (first_bad->combination != NULL)
-		str_append(&text, "Missing: evidence from the bad cell itself (the inline-asm audit, the broken path, the pass, the "
+		str_append(&text, "Missing: evidence from the bad cell itself (the inline-asm audit, the broken path, "
+				  "the pass, the "
 				  "repaired twin), which this version of bisectd does not gather yet.\n");
 	json_t *finding = start(investigation, "verdict", title, &text, &text);
 	json_object_set_new(finding, "verdict", json_string("inconclusive"));

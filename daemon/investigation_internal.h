@@ -127,8 +127,8 @@ int investigation_make_plan(struct investigation *investigation, struct error *e
 int investigation_save_matrix(struct investigation *investigation, struct error *error);
 enum plan_state investigation_plan_state(const struct investigation *investigation, enum outcome outcome);
 
-/* investigation_supply.c.  True when all that the walker's cell needs is there; else it is being made (the walker waits), or the walker
- * was concluded because it cannot be made. */
+/* investigation_supply.c.  True when all that the walker's cell needs is there; else it is being made (the walker
+ * waits), or the walker was concluded because it cannot be made. */
 bool investigation_supply_cell(struct walker *walker, const size_t *positions);
 
 /* investigation_walk.c */

@@ -24,7 +24,8 @@ void notify_wake(struct notify *notify);
 bool notify_has_pending(const struct notify *notify);
 /* Called on the loop each time the last pending delivery is done. */
 void notify_when_empty(struct notify *notify, loop_callback *callback, void *context);
-/* No new sending; what is under way is awaited by loop_close (bounded by the time limit of a request), and then recorded nowhere. */
+/* No new sending; what is under way is awaited by loop_close (bounded by the time limit of a request), and then
+ * recorded nowhere. */
 void notify_close(struct notify *notify);
 
 #endif

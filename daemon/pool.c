@@ -11,7 +11,11 @@
 #include "fs.h"
 #include "log.h"
 
-enum { STOP_GRACE_MS = 5000, BABBLE_GRACE_MS = 1000 /* for one that does not keep to the protocol */, LOG_LIMIT = 64 << 20 /* bytes; the worker keeps each command's output far below */ };
+enum {
+	STOP_GRACE_MS = 5000,
+	BABBLE_GRACE_MS = 1000 /* for one that does not keep to the protocol */,
+	LOG_LIMIT = 64 << 20 /* bytes; the worker keeps each command's output far below */
+};
 
 struct slot {
 	struct pool *pool;

@@ -35,8 +35,8 @@ static void add_first_bad(const struct view_first_bad *first_bad, const char *st
 		str_append(text, "  none\n");
 		return;
 	}
-	str_append_format(text, "  %s\n  %s%s%s\n", first_bad->combination, first_bad->outcome, first_bad->reason != NULL ? ": " : "",
-			  first_bad->reason != NULL ? first_bad->reason : "");
+	str_append_format(text, "  %s\n  %s%s%s\n", first_bad->combination, first_bad->outcome,
+			  first_bad->reason != NULL ? ": " : "", first_bad->reason != NULL ? first_bad->reason : "");
 	if (first_bad->signature != NULL)
 		str_append_format(text, "  it printed: %s\n", first_bad->signature);
 	str_append_format(text, "  %s; %s\n",
@@ -91,9 +91,10 @@ static void add_unknowns(const struct view_unknowns *unknowns, struct str *text)
 	str_append(text, "\nNot known\n");
 	for (size_t i = 0; i < unknowns->count; i++) {
 		const struct view_unknown *unknown = &unknowns->items[i];
-		str_append_format(text, "  %lld cell%s %s%s%s\n    such as %s\n", unknown->cells, unknown->cells == 1 ? "" : "s",
-				  unknown->outcome[0] != '\0' ? unknown->outcome : "not tried", unknown->reason[0] != '\0' ? ": " : "",
-				  unknown->reason, unknown->combination);
+		str_append_format(text, "  %lld cell%s %s%s%s\n    such as %s\n", unknown->cells,
+				  unknown->cells == 1 ? "" : "s",
+				  unknown->outcome[0] != '\0' ? unknown->outcome : "not tried",
+				  unknown->reason[0] != '\0' ? ": " : "", unknown->reason, unknown->combination);
 	}
 }
 

@@ -1,5 +1,6 @@
 /*
- * The service: owns the loop and what runs on it, for one command.  Starts and stops the other rooms, and turns signals into a stop.
+ * The service: owns the loop and what runs on it, for one command.  Starts and stops the other rooms, and turns signals
+ * into a stop.
  */
 #ifndef BISECTD_DAEMON_SERVICE_H
 #define BISECTD_DAEMON_SERVICE_H

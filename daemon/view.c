@@ -76,7 +76,8 @@ int view_first_bad(struct sql *sql, const char *investigation, struct view_first
 	struct sql_statement *row;
 	*first_bad = (struct view_first_bad){0};
 	if (sql_start(sql, &row, error,
-		      "SELECT f.combination, f.outcome, f.reason, c.signature, f.log, f.commands, f.final, f.confirmed, f.walk_index, "
+		      "SELECT f.combination, f.outcome, f.reason, c.signature, f.log, f.commands, f.final, "
+		      "f.confirmed, f.walk_index, "
 		      "f.cell, c.key FROM first_bad f JOIN cell c ON c.id = f.cell WHERE f.investigation = ?",
 		      "t", investigation) < 0)
 		return -1;
@@ -120,8 +121,8 @@ int view_boundaries(struct sql *sql, const char *investigation, struct view_boun
 {
 	struct sql_statement *row;
 	if (sql_start(sql, &row, error,
-		      "SELECT axis, change, from_value, to_value, to_detail, from_combination, to_combination, gap, pairs, confirmed, "
-		      "from_walk_index, to_walk_index, from_cell, to_cell FROM boundaries WHERE investigation = ?",
+		      "SELECT axis, change, from_value, to_value, to_detail, from_combination, to_combination, gap, pairs, "
+		      "confirmed, from_walk_index, to_walk_index, from_cell, to_cell FROM boundaries WHERE investigation = ?",
 		      "t", investigation) < 0)
 		return -1;
 	int got;
@@ -253,7 +254,8 @@ int view_deliveries(struct sql *sql, const char *investigation, struct strlist *
 {
 	struct sql_statement *row;
 	if (sql_start(sql, &row, error,
-		      "SELECT webhook, event, state, attempts, reason FROM deliveries WHERE investigation = ? ORDER BY finished_at, next_at",
+		      "SELECT webhook, event, state, attempts, reason FROM deliveries WHERE investigation = ? ORDER BY "
+		      "finished_at, next_at",
 		      "t", investigation) < 0)
 		return -1;
 	int got;
@@ -288,7 +290,8 @@ int view_sandboxes(struct sql *sql, const char *investigation, char **text, stru
 	struct sql_statement *row;
 	*text = NULL;
 	if (sql_start(sql, &row, error,
-		      "SELECT group_concat(sandbox || ' for ' || n, ', ') FROM (SELECT a.sandbox AS sandbox, count(*) AS n FROM attempt a "
+		      "SELECT group_concat(sandbox || ' for ' || n, ', ') FROM (SELECT a.sandbox AS sandbox, count(*) "
+		      "AS n FROM attempt a "
 		      "WHERE a.sandbox IS NOT NULL AND a.cell_id IN (SELECT cell FROM matrix WHERE investigation = ?) "
 		      "GROUP BY a.sandbox)",
 		      "t", investigation) < 0)

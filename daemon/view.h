@@ -128,7 +128,8 @@ int view_deliveries(struct sql *sql, const char *investigation, struct strlist *
 /* The text and title of the latest verdict; NULL where there is none.  Owned by the caller. */
 int view_verdict(struct sql *sql, const char *investigation, char **title, char **text, struct error *error);
 
-/* Attempts of the investigation's cells that ran commands under each kind of sandbox: "bubblewrap: 212, none: 3"; owned by the caller. */
+/* Attempts of the investigation's cells that ran commands under each kind of sandbox: "bubblewrap: 212, none: 3"; owned
+ * by the caller. */
 int view_sandboxes(struct sql *sql, const char *investigation, char **text, struct error *error);
 
 #endif

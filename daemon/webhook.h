@@ -19,12 +19,13 @@ int webhook_library_start(struct error *error);
 void webhook_library_stop(void);
 
 /*
- * The body to post for a finding, owned by the caller.  `finding` is the generic JSON object, sent as it is by WEBHOOK_GENERIC:
+ * The body to post for a finding, owned by the caller.  `finding` is the generic JSON object, sent as it is by
+ * WEBHOOK_GENERIC:
  *   {"event": "first-bad" | "boundary" | "verdict" | "finished", "investigation": name, "question": text or null,
  *    "title": one line, "text": several lines of plain text, "markdown": the same as GitHub-flavoured Markdown,
  *    "final": bool, ... (further members by event) }
- * WEBHOOK_SLACK: {"text": title + text} in Slack's mrkdwn, with &, < and > escaped.  WEBHOOK_GITHUB_ISSUE_COMMENT: {"body": markdown}.
- * The last two are cut where the receiver's limit is, with a line that says so.
+ * WEBHOOK_SLACK: {"text": title + text} in Slack's mrkdwn, with &, < and > escaped.  WEBHOOK_GITHUB_ISSUE_COMMENT:
+ * {"body": markdown}. The last two are cut where the receiver's limit is, with a line that says so.
  */
 char *webhook_body(enum webhook_format format, const json_t *finding);
 
@@ -46,11 +47,12 @@ struct webhook_response {
 	 */
 	bool permanent;
 	long status;		  /* HTTP status, 0 where none came */
-	/* From Retry-After (seconds or HTTP date, RFC 9110 10.2.3), else from a used-up X-RateLimit; capped at one day; -1: none. */
+	/* From Retry-After (seconds or HTTP date, RFC 9110 10.2.3), else from a used-up X-RateLimit; capped at one day;
+	 * -1: none. */
 	long long retry_after_ms;
 	/*
-	 * One sentence for a person, NULL when delivered; no control characters, no secret, and of the URL only its scheme, host and
-	 * port, because the path of a chat system's webhook is itself the permission to post.
+	 * One sentence for a person, NULL when delivered; no control characters, no secret, and of the URL only its
+	 * scheme, host and port, because the path of a chat system's webhook is itself the permission to post.
 	 */
 	char *reason;
 };
@@ -75,8 +77,9 @@ void webhook_send(const struct webhook_request *request, const char *ca_file, st
 long long webhook_backoff_ms(unsigned attempt, long long retry_after_ms, double random);
 
 /*
- * Read a secret from `file` (owner: this user or root; no group or other permission bits, else refused with what to do; one trailing
- * newline is dropped; at most 64 KiB, not empty) or from environment variable `variable`; both NULL: *secret is NULL.
+ * Read a secret from `file` (owner: this user or root; no group or other permission bits, else refused with what to do;
+ * one trailing newline is dropped; at most 64 KiB, not empty) or from environment variable `variable`; both NULL:
+ * *secret is NULL.
  */
 int webhook_read_secret(const char *file, const char *variable, char **secret, struct error *error);
 
