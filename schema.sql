@@ -122,6 +122,7 @@ CREATE TABLE finding (
 	verdict TEXT CHECK (verdict IN ('crate', 'toolchain', 'reproducer', 'inconclusive')), -- of kind "verdict" only
 	body TEXT NOT NULL,            -- the generic webhook payload, JSON
 	created_at TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ', 'now')),
+	seen INTEGER NOT NULL DEFAULT 1, -- counts up each time that anything is found (again) in the investigation: the highest is the latest
 	UNIQUE (investigation_id, key)
 ) STRICT;
 
@@ -184,7 +185,8 @@ SELECT f.investigation AS investigation,
 		WHERE e.investigation = f.investigation AND e.walk_index < f.walk_index AND e.outcome IN ('', 'error')) AS final,
 	f.confirmed AS confirmed,
 	f.decided_at AS decided_at,
-	(SELECT a.log FROM attempt a WHERE a.cell_id = f.cell ORDER BY a.id DESC LIMIT 1) AS log,
+	coalesce((SELECT a.log FROM attempt a WHERE a.cell_id = f.cell AND a.outcome = f.outcome ORDER BY a.id DESC LIMIT 1),
+		(SELECT a.log FROM attempt a WHERE a.cell_id = f.cell ORDER BY a.id DESC LIMIT 1)) AS log,
 	(SELECT c.commands FROM cell c WHERE c.id = f.cell) AS commands,
 	f.walk_index AS walk_index,
 	f.cell AS cell
@@ -274,7 +276,8 @@ SELECT i.name AS investigation,
 	f.created_at AS created_at
 FROM finding f
 JOIN investigation i ON i.id = f.investigation_id
-WHERE f.kind = 'verdict' AND f.id = (SELECT max(l.id) FROM finding l WHERE l.kind = 'verdict' AND l.investigation_id = i.id);
+WHERE f.kind = 'verdict' AND f.id = (SELECT l.id FROM finding l WHERE l.kind = 'verdict' AND l.investigation_id = i.id
+	ORDER BY l.seen DESC, l.id DESC LIMIT 1);
 
 -- Cells whose runs disagreed.
 CREATE VIEW flaky AS

@@ -48,6 +48,12 @@ int store_add_finding(struct store *store, long long investigation_id, const str
 	*added = sql_changes(store->sql) > 0;
 	if (*added && add_deliveries(store, investigation_id, sql_last_id(store->sql), finding, error) < 0)
 		goto failed;
+	/* also where it stands already: what was found last is what holds */
+	if (sql_run(store->sql, error,
+		    "UPDATE finding SET seen = (SELECT 1 + max(seen) FROM finding WHERE investigation_id = ?1) "
+		    "WHERE investigation_id = ?1 AND key = ?2",
+		    "it", investigation_id, finding->key) < 0)
+		goto failed;
 	return sql_commit(store->sql, error);
 failed:
 	sql_rollback(store->sql);

@@ -68,6 +68,13 @@ static int make_folders(const struct workspace *workspace, bool clean, struct er
 	return 0;
 }
 
+/* Only cargo knows which of what it finds there is up to date: what a script left there would be taken for the next cell's own. */
+static bool keeps_target(const struct job *job)
+{
+	cleanup_free char *manifest = path_join(job->reproducer, "Cargo.toml");
+	return path_exists(manifest);
+}
+
 int workspace_open(struct workspace *workspace, const struct job *job, struct error *error)
 {
 	*workspace = WORKSPACE_NONE;
@@ -82,7 +89,7 @@ int workspace_open(struct workspace *workspace, const struct job *job, struct er
 	workspace->user = user_of(job->target);
 	workspace->group = (gid_t)workspace->user;
 	if (fs_make_folder(shared, error) < 0 || lock_target(workspace, error) < 0 ||
-	    make_folders(workspace, job->clean, error) < 0)
+	    make_folders(workspace, job->clean || !keeps_target(job), error) < 0)
 		return -1;
 	/* in a container that knows one user only, there is no other to become */
 	if (workspace->drop && chown(workspace->folder, workspace->user, workspace->group) < 0)

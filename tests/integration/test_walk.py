@@ -241,3 +241,16 @@ def test_a_confirmation_that_cannot_be_repeated_ends_all_the_same(place, letters
     assert len(place.jobs()) == before + 2
     (first,) = place.query("SELECT * FROM first_bad WHERE investigation = 'other'")
     assert (first["outcome"], first["confirmed"], first["commands"]) == ("fail", 1, None)
+
+
+def test_the_verdict_is_the_one_of_the_latest_run_also_when_it_was_given_before(place, letters):
+    file = letters([])
+    place.run("run", file, check=1)
+    (first,) = place.query("SELECT text FROM verdicts")
+    place.write("reproducer/readme", "changed\n")
+    place.rules([["number=3", "fail"]])
+    place.run("run", file, check=0)
+    assert place.query("SELECT text FROM verdicts") != [first]
+    place.write("reproducer/readme", "nothing to build\n")
+    place.run("run", file, check=1)
+    assert place.query("SELECT text FROM verdicts") == [first]

@@ -575,8 +575,16 @@ def test_the_workspace_is_fresh_and_the_target_stays(lane):
     copy = lane.workspace / "reproducer"
     assert (copy / "data").stat().st_mtime > begin
     assert not (copy / "target").exists() and not (copy / ".git").exists()
-    assert lane.shell("test ! -e left && test -e $CARGO_TARGET_DIR/kept").outcome == "pass"
+    lane.write("Cargo.toml", "")
+    assert lane.shell("test ! -e left && touch $CARGO_TARGET_DIR/kept").outcome == "pass"
+    assert lane.shell("test -e $CARGO_TARGET_DIR/kept").outcome == "pass"
     assert lane.shell("test ! -e $CARGO_TARGET_DIR/kept", clean=True).outcome == "pass"
+
+
+def test_what_a_build_without_cargo_left_is_not_the_next_cells(lane):
+    """Given a build that leaves a program in {target}, when the next build makes none, then the old one does not run."""
+    assert lane.do(build=[["sh", "-c", "cp /bin/true {target}/program"]], run=["{target}/program"]).outcome == "pass"
+    assert lane.do(build=[["true"]], run=["{target}/program"]).outcome == "error"
 
 
 def test_checkouts_and_placeholders(lane):
