@@ -199,7 +199,7 @@ JOIN investigation i ON i.id = p.investigation_id
 JOIN matrix f ON f.investigation = i.name AND f.walk_index = p.walk_index;
 
 -- Pairs of neighbours on an ordered axis, one good (pass) and one bad, all else equal.  Values between them that gave no
--- evidence (build-fail, skip, ...) are passed over and counted in "gap".  One row a pair.
+-- evidence (build-fail, skip, excluded ...) are passed over and counted in "gap".  One row a pair.
 CREATE VIEW boundary_pairs AS
 WITH evidence AS (
 	SELECT i.name AS investigation, a.id AS axis_id, a.name AS axis, a.position AS axis_position,

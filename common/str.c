@@ -279,6 +279,18 @@ const char *strmap_get(const struct strmap *map, const char *key)
 	return entry != NULL ? entry->value : NULL;
 }
 
+void strmap_remove(struct strmap *map, const char *key)
+{
+	struct strmap_entry *entry = find_entry(map, key);
+	if (entry == NULL)
+		return;
+	free(entry->key);
+	free(entry->value);
+	size_t after = (size_t)(map->entries + map->count - entry) - 1;
+	memmove(entry, entry + 1, after * sizeof *entry);
+	map->count--;
+}
+
 void strmap_clear(struct strmap *map)
 {
 	for (size_t i = 0; i < map->count; i++) {

@@ -82,6 +82,7 @@ void strlist_clear(struct strlist *list);
 void strmap_set(struct strmap *map, const char *key, const char *value);
 void strmap_set_all(struct strmap *map, const struct strmap *from);
 const char *strmap_get(const struct strmap *map, const char *key); /* NULL where it is not set */
+void strmap_remove(struct strmap *map, const char *key); /* nothing where it is not set */
 void strmap_clear(struct strmap *map);
 
 /*

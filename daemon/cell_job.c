@@ -209,6 +209,45 @@ void cell_fill_preparation(const struct cell_context *context, const size_t *pos
 	}
 }
 
+static bool list_mentions(const struct strlist *words, const char *text)
+{
+	for (size_t i = 0; i < words->count; i++)
+		if (strstr(words->items[i], text) != NULL)
+			return true;
+	return false;
+}
+
+static bool map_mentions(const struct strmap *map, const char *text)
+{
+	for (size_t i = 0; i < map->count; i++)
+		if (strstr(map->entries[i].value, text) != NULL)
+			return true;
+	return false;
+}
+
+/* Does a command or the environment use the placeholder? */
+static bool uses_placeholder(const struct config *config, const struct job *job, const char *name)
+{
+	cleanup_free char *text = text_format("{%s}", name);
+	bool used = list_mentions(&config->reproducer.run, text) || map_mentions(&job->environment, text);
+	for (size_t i = 0; i < config->reproducer.build_count; i++)
+		used = used || list_mentions(&config->reproducer.build[i], text);
+	return used;
+}
+
+/*
+ * A toolchain's label depends on what else is installed ("1.85.0" or "1.85.0 (/usr/bin)"), and its identity is in the key anyway:
+ * the label counts only where a command uses it.
+ */
+static void drop_unused_toolchain_labels(const struct cell_context *context, struct job *job)
+{
+	for (size_t i = 0; i < context->axes->count; i++) {
+		const struct config_axis *axis = context->axes->items[i].config;
+		if (axis->type == AXIS_TOOLCHAIN && !uses_placeholder(context->config, job, axis->name))
+			strmap_remove(&job->placeholders, axis->name);
+	}
+}
+
 /* What every value adds: {axis} is its label; features, flags, environment and placeholders of choices add up in axis order. */
 static void gather_values(const struct cell_context *context, const size_t *positions, struct job *job)
 {
@@ -258,6 +297,7 @@ static void fill_question(const struct cell_context *context, const size_t *posi
 	strlist_add_all(&job->run, &reproducer->run);
 	strmap_set_all(&job->environment, &reproducer->environment);
 	gather_values(context, positions, job);
+	drop_unused_toolchain_labels(context, job);
 	job->runs = reproducer->runs;
 	job->expect_exit = reproducer->expect_exit;
 	job->expect_output = text_copy(reproducer->expect_output);
@@ -341,7 +381,7 @@ static void add_checkouts(const struct cell_context *context, const size_t *posi
 }
 
 void cell_fill_job(const struct cell_context *context, const size_t *positions, const char *folder, bool clean,
-		   long long runs, struct job *job)
+		   struct job *job)
 {
 	const struct axis_value *toolchain = cell_toolchain(context, positions);
 	fill_question(context, positions, job);
@@ -351,8 +391,6 @@ void cell_fill_job(const struct cell_context *context, const size_t *positions, 
 	job->workspace = path_join(folder, "work");
 	job->target = path_join(folder, "target");
 	job->clean = clean;
-	if (runs > 0)
-		job->runs = runs;
 	if (toolchain != NULL)
 		add_toolchain(toolchain, job);
 	cleanup_free char *key = cell_preparation_key(context, positions);

@@ -44,10 +44,9 @@ void cell_fill_preparation(const struct cell_context *context, const size_t *pos
 			   const char *lock, struct job *job);
 
 /*
- * Fill in a "cell" job that works below `folder` (work/ and target/ in it).  `clean`: empty the build folder first.  `runs`: how
- * often to run, 0 for the investigation's number.
+ * Fill in a "cell" job that works below `folder` (work/ and target/ in it).  `clean`: empty the build folder first.
  */
 void cell_fill_job(const struct cell_context *context, const size_t *positions, const char *folder, bool clean,
-		   long long runs, struct job *job);
+		   struct job *job);
 
 #endif

@@ -87,7 +87,7 @@ char *finding_boundary_line(const struct view_boundary *boundary)
 	str_append_format(&line, ", %s is still %s", boundary->from_value,
 			  strcmp(boundary->change, "fixed") == 0 ? "bad" : "good");
 	if (boundary->gap > 0)
-		str_append_format(&line, ", %lld value%s between them gave no evidence", boundary->gap,
+		str_append_format(&line, ", %lld value%s between them not tried or without evidence", boundary->gap,
 				  boundary->gap == 1 ? "" : "s");
 	str_append_format(&line, "; %lld pair%s of cells%s", boundary->pairs, boundary->pairs == 1 ? "" : "s",
 			  boundary->confirmed ? ", confirmed by clean builds" : ", not confirmed");

@@ -16,9 +16,9 @@
 struct investigation;
 
 enum investigation_end {
+	INVESTIGATION_TROUBLE, /* could not finish: cells left undecided by errors, or the database or the like failed */
 	INVESTIGATION_FOUND,   /* a first bad combination, final */
 	INVESTIGATION_NONE,    /* every cell decided, none bad */
-	INVESTIGATION_TROUBLE, /* could not finish: cells left undecided by errors, or the database or the like failed */
 	INVESTIGATION_STOPPED, /* by investigation_stop */
 };
 

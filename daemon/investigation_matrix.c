@@ -66,6 +66,11 @@ static void gather_notes(struct investigation *investigation)
 				  override->crate != NULL ? override->crate : override->source,
 				  override->reason != NULL ? ": " : "", override->reason != NULL ? override->reason : "");
 	}
+	for (size_t i = 0; i < config->source_count; i++)
+		if (investigation->sources[i].failed)
+			str_append_format(&investigation->notes,
+					  "Source %s could not be fetched; what an earlier run fetched of it was used, if anything: %s\n",
+					  config->sources[i].name, error_text(&investigation->sources[i].error));
 	if (investigation->context.default_toolchain != NULL)
 		str_append_format(&investigation->notes, "Toolchain of all cells, the newest found: %s\n",
 				  investigation->context.default_toolchain->label);

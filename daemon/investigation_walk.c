@@ -174,7 +174,8 @@ static void note_error(struct walker *walker)
 		plan_set(&investigation->plan, walker->cell, again ? PLAN_OPEN : PLAN_FAILED);
 }
 
-/* An error in a confirmation leaves the cell as it is; elsewhere it is the cell's outcome until it is tried again. */
+/* An error in a confirmation (or what is as good as one) leaves the cell as it is; elsewhere it is the cell's outcome until it is
+ * tried again. */
 static void note_outcome(struct walker *walker, enum outcome outcome)
 {
 	struct investigation *investigation = walker->investigation;
@@ -194,6 +195,13 @@ static void note_outcome(struct walker *walker, enum outcome outcome)
 		investigation->decided_now++;
 }
 
+/* A clean build that could not be had (too slow, refused, trouble of ours) says nothing about what was seen before. */
+static bool contradicts_nothing(const struct investigation *investigation, enum outcome outcome)
+{
+	enum plan_state state = investigation_plan_state(investigation, outcome);
+	return state != PLAN_GOOD && state != PLAN_BAD && outcome != OUTCOME_FLAKY;
+}
+
 /* Records the result and what follows from it; the walker is free afterwards. */
 static void record(struct walker *walker, const struct result *result)
 {
@@ -201,7 +209,7 @@ static void record(struct walker *walker, const struct result *result)
 	cleanup_error struct error error = {0};
 	cleanup_free char *reason = NULL;
 	struct store_decision decision = {.outcome = result->outcome, .reason = result->reason};
-	bool undecided = walker->confirms && result->outcome == OUTCOME_ERROR;
+	bool undecided = walker->confirms && contradicts_nothing(investigation, result->outcome);
 	if (walker->confirms && !undecided)
 		decide_confirmation(walker, result, &decision, &reason);
 	if (store_finish_attempt(investigation->setup.store, walker->attempt_id, result, undecided ? NULL : &decision, &error) <
@@ -210,7 +218,7 @@ static void record(struct walker *walker, const struct result *result)
 		investigation_fail(investigation, "recording an attempt", &error);
 		return;
 	}
-	note_outcome(walker, result->outcome == OUTCOME_ERROR ? OUTCOME_ERROR : decision.outcome);
+	note_outcome(walker, undecided ? OUTCOME_ERROR : decision.outcome);
 	tell(walker, result);
 	leave_cell(walker);
 	if (investigation_record_first_bad(investigation, &error) < 0)
@@ -319,8 +327,9 @@ static void start_job(struct walker *walker, const size_t *positions)
 	if (!start_attempt(walker))
 		return;
 	cleanup_free char *log = path_join(investigation->setup.state_folder, walker->log);
-	cell_fill_job(&investigation->context, positions, folder, walker->confirms,
-		      walker->confirms ? investigation->setup.config->confirm : 0, &job);
+	cell_fill_job(&investigation->context, positions, folder, walker->confirms, &job);
+	if (walker->confirms && investigation->setup.config->confirm > job.runs)
+		job.runs = investigation->setup.config->confirm;
 	struct pool_task task = {.log = log,
 				 .deadline_ms = deadline(&job),
 				 .on_phase = on_phase,

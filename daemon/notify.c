@@ -179,6 +179,16 @@ static void try_next(struct channel *channel)
 	loop_defer(notify->loop, request_done, channel);
 }
 
+static void give_up_removed(struct notify *notify)
+{
+	cleanup_error struct error error = {0};
+	cleanup_strlist struct strlist names = {0};
+	for (size_t i = 0; i < notify->count; i++)
+		strlist_add(&names, notify->channels[i].webhook->name);
+	if (store_give_up_removed(notify->store, notify->investigation_id, &names, &error) < 0)
+		log_error("cannot tidy the outbox: %s", error_text(&error));
+}
+
 struct notify *notify_open(struct loop *loop, struct store *store, const struct config *config, long long investigation_id)
 {
 	struct notify *notify = memory_new(1, sizeof *notify);
@@ -189,6 +199,7 @@ struct notify *notify_open(struct loop *loop, struct store *store, const struct 
 				  .count = config->webhook_count};
 	for (size_t i = 0; i < notify->count; i++)
 		notify->channels[i] = (struct channel){.notify = notify, .webhook = &config->webhooks[i]};
+	give_up_removed(notify);
 	notify_wake(notify);
 	return notify;
 }

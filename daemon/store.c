@@ -55,6 +55,18 @@ static int create_schema(struct store *store, struct error *error)
 	return sql_commit(store->sql, error);
 }
 
+/* An empty database becomes ours; one with somebody's tables does not. */
+static int check_empty(struct store *store, const char *path, struct error *error)
+{
+	long long tables;
+	if (sql_number(store->sql, &tables, 0, error, "SELECT count(*) FROM sqlite_master", "") < 0)
+		return -1;
+	if (tables > 0)
+		return error_set(error, "%s is the database of another program: move it away, or give another folder with --state",
+				 path);
+	return 0;
+}
+
 static int migrate(struct store *store, const char *path, struct error *error)
 {
 	long long version;
@@ -65,7 +77,9 @@ static int migrate(struct store *store, const char *path, struct error *error)
 				 "%s was written by a newer bisectd (schema %lld, this one knows %d): use that one, or give "
 				 "another folder with --state",
 				 path, version, SCHEMA_VERSION);
-	return version == 0 ? create_schema(store, error) : 0;
+	if (version > 0)
+		return 0;
+	return check_empty(store, path, error) < 0 ? -1 : create_schema(store, error);
 }
 
 static int mark_interrupted(struct store *store, struct error *error)

@@ -121,6 +121,9 @@ struct store_delivery {
 };
 
 void store_delivery_clear(struct store_delivery *delivery);
+/* Pending deliveries to webhooks that are not among the named ones any more are given up. */
+int store_give_up_removed(struct store *store, long long investigation_id, const struct strlist *webhooks,
+			  struct error *error);
 /* The pending delivery to one webhook of an investigation that is to be tried next; id 0 where there is none. */
 int store_next_delivery(struct store *store, long long investigation_id, const char *webhook,
 			struct store_delivery *delivery, struct error *error);

@@ -69,6 +69,39 @@ void store_delivery_clear(struct store_delivery *delivery)
 	*delivery = (struct store_delivery){0};
 }
 
+static int list_pending_webhooks(struct store *store, long long investigation_id, struct strlist *names, struct error *error)
+{
+	struct sql_statement *row;
+	if (sql_start(store->sql, &row, error,
+		      "SELECT DISTINCT d.webhook FROM delivery d JOIN finding f ON f.id = d.finding_id "
+		      "WHERE d.state = 'pending' AND f.investigation_id = ?",
+		      "i", investigation_id) < 0)
+		return -1;
+	int got;
+	while ((got = sql_next(row, error)) == 1)
+		strlist_add(names, sql_text(row, 0));
+	return got;
+}
+
+int store_give_up_removed(struct store *store, long long investigation_id, const struct strlist *webhooks,
+			  struct error *error)
+{
+	cleanup_strlist struct strlist pending = {0};
+	if (list_pending_webhooks(store, investigation_id, &pending, error) < 0)
+		return -1;
+	for (size_t i = 0; i < pending.count; i++) {
+		if (strlist_contains(webhooks, pending.items[i]))
+			continue;
+		if (sql_run(store->sql, error,
+			    "UPDATE delivery SET state = 'given-up', reason = 'the investigation names no such webhook any more', "
+			    "finished_at = strftime('%Y-%m-%dT%H:%M:%fZ', 'now') WHERE state = 'pending' AND webhook = ? "
+			    "AND finding_id IN (SELECT id FROM finding WHERE investigation_id = ?)",
+			    "ti", pending.items[i], investigation_id) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 int store_next_delivery(struct store *store, long long investigation_id, const char *webhook,
 			struct store_delivery *delivery, struct error *error)
 {

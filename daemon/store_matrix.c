@@ -54,12 +54,19 @@ int store_save_value(struct store *store, long long axis_id, size_t position, co
 		       "iitttt", axis_id, (long long)position, label, identity, detail, skip_reason);
 }
 
+/*
+ * A skip that no command under test asked for (exit status 125) came from cargo's answer while preparing: another cargo or a mended
+ * registry may answer otherwise, so it is asked again.
+ */
 static int find_or_make_cell(struct store *store, const char *key, struct store_cell *cell, struct error *error)
 {
 	*cell = (struct store_cell){0};
 	struct sql_statement *statement;
 	if (sql_run(store->sql, error, "INSERT OR IGNORE INTO cell (key) VALUES (?)", "t", key) < 0 ||
-	    sql_start(store->sql, &statement, error, "SELECT id, outcome, confirmed, commands FROM cell WHERE key = ?", "t", key) < 0)
+	    sql_start(store->sql, &statement, error,
+		      "SELECT id, CASE WHEN outcome = 'skip' AND NOT EXISTS (SELECT 1 FROM attempt a WHERE a.cell_id = cell.id "
+		      "AND a.outcome = 'skip' AND a.sandbox IS NOT NULL) THEN NULL ELSE outcome END, confirmed, commands "
+		      "FROM cell WHERE key = ?", "t", key) < 0)
 		return -1;
 	int row = sql_next(statement, error);
 	if (row < 1)

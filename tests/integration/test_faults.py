@@ -122,6 +122,17 @@ def test_a_file_that_is_no_database_is_refused_and_left_alone(place, letters):
     database.unlink()
 
 
+def test_the_database_of_another_program_is_refused_and_left_alone(place, letters):
+    place.state.mkdir()
+    connection = sqlite3.connect(place.state / "bisectd.db")
+    connection.execute("CREATE TABLE theirs (x)")
+    connection.commit()
+    connection.close()
+    result = place.run("run", letters([]), check=3)
+    assert "is the database of another program" in result.stderr
+    assert place.query("SELECT name FROM sqlite_master") == [{"name": "theirs"}]
+
+
 def test_a_full_disk_is_trouble_of_our_own_and_no_outcome(place, letters):
     """On a tmpfs of 4 MiB that is full: errors, never a fail; with room again the same command ends the walk."""
     if os.geteuid() != 0:

@@ -254,3 +254,17 @@ def test_the_verdict_is_the_one_of_the_latest_run_also_when_it_was_given_before(
     place.write("reproducer/readme", "nothing to build\n")
     place.run("run", file, check=1)
     assert place.query("SELECT text FROM verdicts") == [first]
+
+
+def test_a_clean_build_that_could_not_be_had_leaves_the_failure_as_it_was_seen(place, letters):
+    rules = [["number=1 letter=b", {"outcome": "fail", "clean": "build-fail"}], ["number=3", "fail"]]
+    place.run("run", letters(rules, more="retries: 1\n"), check=0)
+    (first,) = place.query("SELECT * FROM first_bad")
+    assert (first["combination"], first["outcome"], first["confirmed"]) == ("number=1 letter=b", "fail", 0)
+
+
+def test_the_confirmation_runs_at_least_as_often_as_the_walk(place, letters):
+    file = letters([["number=2 letter=b", "fail"]], confirm=2)
+    file.write_text(file.read_text().replace("  path: reproducer", "  path: reproducer\n  runs: 5"))
+    place.run("run", file, check=0)
+    assert {job["runs"] for job in place.jobs() if job["clean"]} == {5}

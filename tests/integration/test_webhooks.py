@@ -172,3 +172,13 @@ def test_findings_are_delivered_once_over_kills(place, letters, receiver):
     rows = place.query("SELECT idempotency_key, state FROM deliveries")
     assert len(rows) == 4 and {row["state"] for row in rows} == {"delivered"}
     assert {header(request, "Idempotency-Key") for request in hook.requests()} == {row["idempotency_key"] for row in rows}
+
+
+def test_deliveries_to_a_webhook_that_was_taken_out_are_given_up(place, letters, receiver):
+    hook = receiver("--fail", "100")
+    file = letters([["number=3", "fail"]], more=webhook(hook.url, ", events: [first-bad]"))
+    place.run("run", "--wait", "1", file, check=0)
+    file.write_text(file.read_text().split("webhooks:")[0])
+    place.run("run", file, check=0)
+    (row,) = place.query("SELECT * FROM deliveries")
+    assert (row["state"], row["reason"]) == ("given-up", "the investigation names no such webhook any more")

@@ -192,7 +192,7 @@ static const struct {
 	{"subject of the commit", "/inv/a.yaml", "/inv/c.yaml", NEITHER},
 
 	{"identity of the toolchain", "rustc -vV", "rustc -vW", CELL},
-	{"label of the toolchain", "\"1.63.0\"", "\"1.63\"", CELL},
+	{"label of the toolchain that no command uses", "\"1.63.0\"", "\"1.63\"", NEITHER},
 	{"commit", "1111111111", "2222222222", CELL},
 	{"name of a revision", "values: [v1]", "values: [v2]", CELL},
 	{"source of a revision", "source: src", "source: other", CELL},
@@ -386,6 +386,22 @@ static void a_preparation_asks_for_the_crates_and_the_overrides_of_this_system(v
 
 /* ---- cells ---- */
 
+static void the_label_of_a_toolchain_counts_where_a_command_uses_it(void **state)
+{
+	(void)state;
+	struct world world;
+	cleanup_job struct job job = {0};
+	start_world(&world, "/x', once]", "/x', '{tool}']");
+	cell_fill_job(&world.context, positions, "/f", false, &job);
+	assert_string_equal(strmap_get(&job.placeholders, "tool"), "1.63.0");
+	end_world(&world);
+	job_clear(&job);
+	start_world(&world, NULL, NULL);
+	cell_fill_job(&world.context, positions, "/f", false, &job);
+	assert_null(strmap_get(&job.placeholders, "tool"));
+	end_world(&world);
+}
+
 static void a_cell_becomes_a_job_with_all_that_it_stands_on(void **state)
 {
 	(void)state;
@@ -393,9 +409,8 @@ static void a_cell_becomes_a_job_with_all_that_it_stands_on(void **state)
 	cleanup_job struct job job = {0};
 	const struct axis_value *commits[AXES];
 	start_world(&world, NULL, NULL);
-	cell_fill_job(&world.context, positions, "/var/state/build/t/0", true, 3, &job);
-	static const char *const placeholders[][2] = {{"tool", "1.63.0"},
-						      {"usdt", "0.5.0"},
+	cell_fill_job(&world.context, positions, "/var/state/build/t/0", true, &job);
+	static const char *const placeholders[][2] = {{"usdt", "0.5.0"},
 						      {"rev", "v1"},
 						      {"profile", "release"},
 						      {"profile_dir", "release"},
@@ -413,7 +428,7 @@ static void a_cell_becomes_a_job_with_all_that_it_stands_on(void **state)
 	assert_string_equal(job.workspace, "/var/state/build/t/0/work");
 	assert_string_equal(job.target, "/var/state/build/t/0/target");
 	assert_true(job.clean);
-	assert_int_equal(job.runs, 3);
+	assert_int_equal(job.runs, 5);
 	assert_string_equal(strmap_get(&job.environment, "REPRO"), "value");
 	assert_string_equal(strmap_get(&job.environment, "ENV"), "val");
 	assert_string_equal(strmap_get(&job.environment, "RUSTFLAGS"), "-Cone");
@@ -435,7 +450,7 @@ static void an_edited_checkout_comes_from_the_preparation(void **state)
 	cleanup_job struct job preparation = {0};
 	start_world(&world, "name: over, crate: usdt", "name: over, source: src");
 	cleanup_free char *key = cell_preparation_key(&world.context, positions);
-	cell_fill_job(&world.context, positions, "/f", false, 0, &job);
+	cell_fill_job(&world.context, positions, "/f", false, &job);
 	cell_fill_preparation(&world.context, positions, key, NULL, &preparation);
 	cleanup_free char *checkout = text_format("/var/state/prepared/%.20s/checkouts/src", key);
 	assert_string_equal(strmap_get(&job.checkouts, "src"), checkout);
@@ -454,7 +469,7 @@ static void a_checkout_that_replaces_a_crate_is_prepared_and_not_copied(void **s
 	cleanup_job struct job preparation = {0};
 	start_world(&world, "type: commit, source: src", "type: commit, source: src, crate: other-crate");
 	cleanup_free char *key = cell_preparation_key(&world.context, positions);
-	cell_fill_job(&world.context, positions, "/f", false, 0, &job);
+	cell_fill_job(&world.context, positions, "/f", false, &job);
 	cell_fill_preparation(&world.context, positions, key, NULL, &preparation);
 	cleanup_free char *crate = json_dumps(json_array_get(preparation.crates, 1), JSON_COMPACT | JSON_SORT_KEYS);
 	assert_int_equal(job.checkouts.count, 0);
@@ -478,7 +493,7 @@ static void a_profile_has_its_folder(void **state)
 		cleanup_job struct job job = {0};
 		cleanup_free char *to = text_format("values: [%s]", cases[i][0]);
 		start_world(&world, "values: [release]", to);
-		cell_fill_job(&world.context, positions, "/f", false, 0, &job);
+		cell_fill_job(&world.context, positions, "/f", false, &job);
 		assert_string_equal(strmap_get(&job.placeholders, "profile"), cases[i][0]);
 		assert_string_equal(strmap_get(&job.placeholders, "profile_dir"), cases[i][1]);
 		end_world(&world);
@@ -506,7 +521,7 @@ static void what_choices_add_is_joined_in_the_order_of_the_axes(void **state)
 		const size_t more_positions[AXES + 1] = {0};
 		cleanup_free char *to = text_format("%soverrides:\n", cases[i].more);
 		start_world(&world, "overrides:\n", to);
-		cell_fill_job(&world.context, more_positions, "/f", false, 0, &job);
+		cell_fill_job(&world.context, more_positions, "/f", false, &job);
 		assert_string_equal(strmap_get(&job.placeholders, "features"), cases[i].features);
 		assert_string_equal(strmap_get(&job.placeholders, "rustflags"), cases[i].rustflags);
 		assert_string_equal(strmap_get(&job.environment, "RUSTFLAGS"), cases[i].rustflags);
@@ -521,7 +536,7 @@ static void without_flags_there_is_no_variable_for_them(void **state)
 	struct world world;
 	cleanup_job struct job job = {0};
 	start_world(&world, " rustflags: [-Cone],", "");
-	cell_fill_job(&world.context, positions, "/f", false, 0, &job);
+	cell_fill_job(&world.context, positions, "/f", false, &job);
 	assert_null(strmap_get(&job.environment, "RUSTFLAGS"));
 	assert_string_equal(strmap_get(&job.placeholders, "rustflags"), "");
 	end_world(&world);
@@ -537,6 +552,7 @@ int main(void)
 		cmocka_unit_test(only_a_cargo_crate_or_an_edited_checkout_needs_a_preparation),
 		cmocka_unit_test(an_edited_checkout_makes_its_commit_part_of_the_preparation),
 		cmocka_unit_test(a_preparation_asks_for_the_crates_and_the_overrides_of_this_system),
+		cmocka_unit_test(the_label_of_a_toolchain_counts_where_a_command_uses_it),
 		cmocka_unit_test(a_cell_becomes_a_job_with_all_that_it_stands_on),
 		cmocka_unit_test(an_edited_checkout_comes_from_the_preparation),
 		cmocka_unit_test(a_checkout_that_replaces_a_crate_is_prepared_and_not_copied),
