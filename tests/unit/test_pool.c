@@ -403,7 +403,7 @@ static void whatever_a_worker_does_is_one_result(void **state)
 		{"echo '" RESULT("pass") "'; echo '{\"event\":\"result\",\"outcome\":7}'", OUTCOME_ERROR,
 		 "the result: \"outcome\" has a value of the wrong type", ""},
 		{"head -c 5000000 /dev/zero | tr '\\0' '\"'", OUTCOME_ERROR, "the worker flooded its output", ""},
-		{"cat >/dev/null", OUTCOME_ERROR, "the worker did not end within 0 s", ""}, /* ends when it is asked */
+		{"cat >/dev/null", OUTCOME_ERROR, "the worker did not end within 0.1 s", ""}, /* ends when it is asked */
 		{"echo hello; trap '' TERM; while :; do sleep 1; done", OUTCOME_ERROR,
 		 "the worker printed something that is no JSON event", ""}, /* does not end when it is asked */
 		{"echo '" RESULT("fail") "'; sleep 60 & exit 0", OUTCOME_FAIL, "why",
