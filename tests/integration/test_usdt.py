@@ -60,6 +60,7 @@ reproducer:
   build: [cargo, build, --locked, --profile, "{{profile}}", --features, "{{features}}"]
   run: ["{{target}}/{{profile_dir}}/usdt-86-reproducer"]
   expect: {{exit: 0, output: "read [0-9]+ of [0-9]+ bytes"}}
+  limits: {{build: 30m, run: 30s}}
 """)
 
 
