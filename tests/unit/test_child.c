@@ -216,8 +216,10 @@ static void it_has_a_session_of_its_own_and_default_signals(void **state)
 	sigprocmask(SIG_BLOCK, &blocked, &before);
 	void (*old)(int) = signal(SIGPIPE, SIG_IGN);
 	assert_prints("[ $(ps -o sid= -p $$) = $$ ] && echo own", NULL, "own\n");
-	assert_prints("grep -E 'SigBlk|SigIgn' /proc/self/status", NULL,
-		      "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n");
+	/* 1 to 31: the C library keeps 32 and 33 to itself, and who started us may have left them ignored */
+	assert_prints("while read n v; do case $n in SigBlk:|SigIgn:) echo $((0x$v & 0x7fffffff));; esac; done "
+		      "< /proc/self/status",
+		      NULL, "0\n0\n");
 	signal(SIGPIPE, old);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 }
