@@ -27,7 +27,6 @@ enum supply_state { SUPPLY_ABSENT, SUPPLY_MAKING, SUPPLY_READY, SUPPLY_FAILED };
 struct supply {
 	struct investigation *investigation;
 	char *name; /* oid, or the preparation's key */
-	bool is_tree;
 	const char *source; /* of a tree */
 	enum supply_state state;
 	enum outcome outcome; /* where it failed: OUTCOME_ERROR or OUTCOME_SKIP */

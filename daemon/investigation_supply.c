@@ -78,7 +78,6 @@ static void make_tree(struct walker *walker, struct supply *supply, const char *
 {
 	struct investigation *investigation = walker->investigation;
 	cleanup_free char *tree = cell_tree_folder(&investigation->context, supply->name);
-	supply->is_tree = true;
 	supply->source = source;
 	if (path_is_folder(tree)) {
 		supply->state = SUPPLY_READY;
