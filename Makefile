@@ -30,6 +30,7 @@ endif
 
 COMMON_PACKAGES := jansson nettle
 DAEMON_PACKAGES := libgit2 sqlite3 libcurl libuv yaml-0.1
+WORKER_PACKAGES := capstone libelf libdw
 TEST_PACKAGES := cmocka
 
 BASE_FLAGS := -std=c17 -D_GNU_SOURCE -DBISECTD_VERSION='"$(VERSION)"' -Icommon -Idaemon -Iworker -I$(BUILD) $(WARNINGS) \
@@ -38,11 +39,13 @@ COMMON_CFLAGS = $(shell $(PKG_CONFIG) --cflags $(COMMON_PACKAGES))
 COMMON_LIBS = $(shell $(PKG_CONFIG) --libs $(COMMON_PACKAGES))
 DAEMON_CFLAGS = $(shell $(PKG_CONFIG) --cflags $(DAEMON_PACKAGES))
 DAEMON_LIBS = $(shell $(PKG_CONFIG) --libs $(DAEMON_PACKAGES)) -lm
+WORKER_CFLAGS = $(shell $(PKG_CONFIG) --cflags $(WORKER_PACKAGES))
+WORKER_LIBS = $(shell $(PKG_CONFIG) --libs $(WORKER_PACKAGES))
 TEST_LIBS = $(shell $(PKG_CONFIG) --libs $(TEST_PACKAGES))
 
 COMMON_SOURCES := $(filter-out common/os_%.c,$(wildcard common/*.c)) common/os_$(OS).c
 DAEMON_SOURCES := $(wildcard daemon/*.c daemon/plan/*.c)
-WORKER_SOURCES := $(wildcard worker/*.c)
+WORKER_SOURCES := $(wildcard worker/*.c worker/evidence/*.c)
 UNIT_SOURCES := $(wildcard tests/unit/test_*.c)
 
 # One line a file; V=1 shows the whole commands.
@@ -63,12 +66,12 @@ $(BUILD)/bisectd: $(DAEMON_OBJECTS) $(COMMON_OBJECTS)
 
 $(BUILD)/bisect-worker: $(WORKER_OBJECTS) $(COMMON_OBJECTS)
 	$(SAY) "  LINK $@"
-	$(Q)$(CC) $(CFLAGS) $(HARDENING) $(LDFLAGS) -o $@ $^ $(COMMON_LIBS)
+	$(Q)$(CC) $(CFLAGS) $(HARDENING) $(LDFLAGS) -o $@ $^ $(WORKER_LIBS) $(COMMON_LIBS)
 
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	$(SAY) "  CC   $@"
-	$(Q)$(CC) $(BASE_FLAGS) $(COMMON_CFLAGS) $(if $(filter daemon/% tests/%,$<),$(DAEMON_CFLAGS)) $(CFLAGS) $(CPPFLAGS) -c -o $@ $<
+	$(Q)$(CC) $(BASE_FLAGS) $(COMMON_CFLAGS) $(if $(filter daemon/% tests/%,$<),$(DAEMON_CFLAGS)) $(if $(filter worker/% tests/%,$<),$(WORKER_CFLAGS)) $(CFLAGS) $(CPPFLAGS) -c -o $@ $<
 
 # schema.sql as a C string: one file, the one that people read.
 $(BUILD)/schema.c: schema.sql
@@ -87,13 +90,13 @@ TEST_HELPERS := $(call objects,$(filter-out tests/unit/test_%,$(wildcard tests/u
 $(BUILD)/tests/test_%: $(BUILD)/tests/unit/test_%.o $(TEST_HELPERS) $(UNIT_OBJECTS)
 	@mkdir -p $(@D)
 	$(SAY) "  LINK $@"
-	$(Q)$(CC) $(CFLAGS) $(HARDENING) $(LDFLAGS) -o $@ $^ $(DAEMON_LIBS) $(COMMON_LIBS) $(TEST_LIBS)
+	$(Q)$(CC) $(CFLAGS) $(HARDENING) $(LDFLAGS) -o $@ $^ $(DAEMON_LIBS) $(WORKER_LIBS) $(COMMON_LIBS) $(TEST_LIBS)
 
 unit-programs: $(UNIT_PROGRAMS)
 
 # What is missing is installed; what is there is left alone.  Without apt-get the list is only printed.
 DEBIAN_PACKAGES := build-essential pkg-config ca-certificates libgit2-dev libsqlite3-dev libcurl4-openssl-dev libjansson-dev \
-	libuv1-dev libyaml-dev nettle-dev bubblewrap sqlite3 libcmocka-dev git python3 python3-pytest python3-pytest-xdist openssl
+	libuv1-dev libyaml-dev nettle-dev libcapstone-dev libelf-dev libdw-dev clang bubblewrap sqlite3 libcmocka-dev git python3 python3-pytest python3-pytest-xdist openssl
 
 deps:
 	@contrib/deps $(DEBIAN_PACKAGES)
@@ -122,7 +125,7 @@ bench: all toolchains
 DEBIAN_LINT_PACKAGES := cppcheck clang-tidy clang shellcheck
 lint:
 	@contrib/deps $(DEBIAN_PACKAGES) $(DEBIAN_LINT_PACKAGES)
-	@tests/lint $(BASE_FLAGS) $(COMMON_CFLAGS) $(DAEMON_CFLAGS)
+	@tests/lint $(BASE_FLAGS) $(COMMON_CFLAGS) $(DAEMON_CFLAGS) $(WORKER_CFLAGS)
 
 # Everything anew under clang, with its sanitizers and its eyes for new paths; then each of tests/fuzz for FUZZ_SECONDS.
 FUZZ_SECONDS ?= 60
@@ -130,7 +133,7 @@ DEBIAN_FUZZ_PACKAGES := clang libclang-rt-14-dev
 FUZZ_PROGRAMS := $(patsubst tests/fuzz/%.c,$(BUILD)/%,$(wildcard tests/fuzz/fuzz_*.c))
 
 $(BUILD)/fuzz_%: $(BUILD)/tests/fuzz/fuzz_%.o $(UNIT_OBJECTS)
-	$(CC) $(CFLAGS) $(HARDENING) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ $(DAEMON_LIBS) $(COMMON_LIBS)
+	$(CC) $(CFLAGS) $(HARDENING) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ $(DAEMON_LIBS) $(WORKER_LIBS) $(COMMON_LIBS)
 
 fuzz-programs: $(FUZZ_PROGRAMS)
 
@@ -140,7 +143,7 @@ fuzz:
 	@tests/fuzz/run $(FUZZ_SECONDS) $(BUILD)/fuzz
 
 format:
-	clang-format -i $(wildcard common/*.[ch] daemon/*.[ch] daemon/plan/*.[ch] worker/*.[ch] tests/unit/*.[ch] tests/fuzz/*.c)
+	clang-format -i $(wildcard common/*.[ch] daemon/*.[ch] daemon/plan/*.[ch] worker/*.[ch] worker/evidence/*.[ch] tests/unit/*.[ch] tests/fuzz/*.c)
 
 LIBEXECDIR := $(PREFIX)/libexec
 DOCDIR := $(PREFIX)/share/doc/bisectd
