@@ -21,6 +21,7 @@
 
 enum {
 	ROUNDS_MAX = 16,
+	BATCH = 4096, /* blocks in one process: an ELF file numbers its sections up to 65,280 without tricks */
 	OUTPUT_LIMIT = 8 << 20,	 /* bytes of messages */
 	OBJECT_LIMIT = 256 << 20 /* bytes */
 };
@@ -158,10 +159,10 @@ static void write_text(const struct run *run, const size_t *members, size_t coun
 
 /* ---- what the assembler says ---- */
 
-static void refuse(struct assembly *block, const char *format, const char *words)
+static void refuse(struct assembly *block, const char *before, const char *words)
 {
 	if (block->refused == NULL)
-		block->refused = text_format(format, words);
+		block->refused = text_format("%s%s", before, words);
 }
 
 static void blame_line(struct run *run, const size_t *members, size_t count, const struct lines *lines, size_t line,
@@ -179,7 +180,7 @@ static void blame_line(struct run *run, const size_t *members, size_t count, con
 		return;
 	struct assembly *block = &run->blocks[members[low]];
 	*blamed += block->refused == NULL;
-	refuse(block, "the assembler refuses it: %s", message);
+	refuse(block, "the assembler refuses it: ", message);
 }
 
 /* "FILE:12:3: error: what", or a note of the same form that says where a macro of that error was used. */
@@ -277,7 +278,7 @@ static size_t take_open(const struct run *run, const size_t *from, size_t count,
 static void refuse_all(struct run *run, const size_t *members, size_t count, const char *why)
 {
 	for (size_t i = 0; i < count; i++)
-		refuse(&run->blocks[members[i]], "%s", why);
+		refuse(&run->blocks[members[i]], "", why);
 }
 
 /* Every member ends up with bytes or refused. */
@@ -360,8 +361,8 @@ int assemble(const struct assembler *assembler, struct assembly *blocks, size_t 
 	if (open == 0)
 		return 0;
 	int result = open_run(&run, error);
-	if (result == 0)
-		result = assemble_members(&run, members, open, error);
+	for (size_t at = 0; result == 0 && at < open; at += BATCH)
+		result = assemble_members(&run, members + at, open - at < BATCH ? open - at : BATCH, error);
 	close_run(&run);
 	return result;
 }
