@@ -56,6 +56,11 @@ static const struct field job_fields[] = {
 	JOB_FIELD(FIELD_TEXT, lock),
 	JOB_FIELD(FIELD_JSON, crates),
 	JOB_FIELD(FIELD_JSON, overrides),
+	JOB_FIELD(FIELD_LIST, files),
+	JOB_FIELD(FIELD_FLAG, compile),
+	JOB_FIELD(FIELD_LIST, flags),
+	JOB_FIELD(FIELD_TEXT, clang),
+	JOB_FIELD(FIELD_TEXT, report),
 };
 
 #define RESULT_FIELD(kind, member)                                                                                     \

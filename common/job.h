@@ -54,6 +54,12 @@ enum { JOB_DEFAULT_BUILD_MS = 600000, JOB_DEFAULT_RUN_MS = 60000 };
  * `prepared`]}.
  *
  * "cell"        Build and run one cell.  Reads everything else.
+ *
+ * "audit"       The inline assembly of `files` (textual LLVM IR; with `compile`, sources in C or C++ for clang, given `flags`)
+ * against what it declares.  Reads also `clang` (program; left out: the newest on PATH) and writes the audits as JSON to `report`,
+ * because they may be longer than a line of this protocol: an array, one object a file, {"file", "error"} where it could not be
+ * read at all, otherwise as docs/audit.md says.  Result data: {"judged": blocks, "not_judged": blocks, "violations", "unread":
+ * files not read to their end}.
  */
 struct job {
 	char *kind;
@@ -101,6 +107,13 @@ struct job {
 	json_t *crates;	   /* [{"name", "release": version} or {"name", "tree": exported checkout, "oid", "source": its name}] */
 	/* [{"name", "crate": name or "checkout": name of a source, "edits": [{"file","find","replace","min","max"}]}] */
 	json_t *overrides;
+
+	/* audit */
+	struct strlist files;
+	bool compile;		/* the files are sources */
+	struct strlist flags;	/* for compiling them */
+	char *clang;
+	char *report;		/* file to write, made anew */
 };
 
 #define cleanup_job __attribute__((cleanup(job_clear)))

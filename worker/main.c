@@ -34,6 +34,7 @@ static const struct {
 	{"releases", releases_job},
 	{"prepare", prepare_job},
 	{"cell", cell_job},
+	{"audit", audit_job},
 };
 
 static const char usage[] =
