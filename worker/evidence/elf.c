@@ -279,6 +279,12 @@ static int check_header(struct binary *binary, struct error *error)
 				 "an ELF file of the other byte order (big-endian): only little-endian can be read");
 	if (gelf_getehdr(binary->elf, &binary->header) == NULL)
 		return error_set(error, "cut off: its header cannot be read");
+	size_t size = 0;
+	elf_rawfile(binary->elf, &size);
+	uint64_t table = (uint64_t)binary->header.e_shnum * sizeof(Elf64_Shdr);
+	if (binary->header.e_shoff > size || table > size - binary->header.e_shoff)
+		return error_set(error, "cut off: its section headers should be at %llu, the file has %zu bytes",
+				 (unsigned long long)binary->header.e_shoff, size);
 	return 0;
 }
 
