@@ -1,5 +1,6 @@
 """`bisectd audit`: right on every case of tests/integration/audit/cases.py, with every compiler at hand."""
 
+import functools
 import json
 import os
 import shutil
@@ -15,8 +16,9 @@ sys.path.insert(0, str(Path(__file__).with_name("audit")))
 import cases  # noqa: E402  (a table beside the tests)
 
 
+@functools.lru_cache
 def rust_compilers():
-    """name -> rustc: of the test run's toolchain folder, of rustup, on PATH."""
+    """name -> rustc: of the test run's toolchain folder, of rustup, on PATH.  Each compiler once."""
     found = {}
     folder = Path(os.environ.get("BISECTD_TOOLCHAINS", ROOT / "var/toolchains"))
     for child in sorted(folder.iterdir()) if folder.is_dir() else []:
@@ -30,7 +32,11 @@ def rust_compilers():
                 found[name] = place.stdout.strip()
     elif shutil.which("rustc"):
         found["rustc"] = shutil.which("rustc")
-    return found
+    versions = {}
+    for name, rustc in found.items():
+        said = subprocess.run([rustc, "-vV"], capture_output=True, text=True, check=False).stdout
+        versions.setdefault(said, (name, rustc))
+    return dict(versions.values())
 
 
 def audit(*words, cwd=None):
@@ -163,7 +169,7 @@ HEAD = 'target triple = "x86_64-unknown-linux-gnu"\ndefine void @f() {\n'
     (".if 0", "end"),
     ("/* movl $$1, %eax", "end"),
     (".end", "end"),
-    (".fill 0x7fffffff, 8, 0", ""),
+    (".fill 0x7fffffff, 8, 0", "more bytes"),
 ])
 def test_what_cannot_be_judged_is_said_and_costs_the_others_nothing(tmp_path, template, reason):
     path = tmp_path / "odd.ll"

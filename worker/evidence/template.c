@@ -404,6 +404,26 @@ static const char *is_open(const char *text)
 	return NULL;
 }
 
+/* Does a directive ask for more bytes or repetitions than any block needs?  (What an expression hides meets the time limit.) */
+static bool is_huge(const char *text)
+{
+	static const struct {
+		const char *word;
+		unsigned long long limit;
+	} directives[] = {{".fill", 1 << 20}, {".space", 1 << 20}, {".skip", 1 << 20},	  {".zero", 1 << 20},  {".org", 1 << 20},
+			  {".rept", 1 << 16}, {".rep", 1 << 16},   {".balign", 1 << 16}, {".p2align", 16}};
+	for (size_t i = 0; i < sizeof directives / sizeof directives[0]; i++) {
+		size_t length = strlen(directives[i].word);
+		for (const char *at = strstr(text, directives[i].word); at != NULL; at = strstr(at + length, directives[i].word)) {
+			const char *number = at + length + strspn(at + length, " \t(");
+			if (!is_word_byte(at[length]) && isdigit((unsigned char)*number) &&
+			    strtoull(number, NULL, 0) > directives[i].limit)
+				return true;
+		}
+	}
+	return false;
+}
+
 const char *template_refusal(const char *text)
 {
 	cleanup_free char *lower = text_copy(text);
@@ -417,6 +437,8 @@ const char *template_refusal(const char *text)
 		return "it changes how macros work (.altmacro)";
 	if (count_directive(lower, ".end", false) > 0)
 		return "it ends the assembler's input (.end)";
+	if (is_huge(lower))
+		return "it asks the assembler for more bytes than any block needs";
 	if (hides_directive(lower))
 		return "it puts the name of an instruction together from a macro's arguments";
 	return is_open(lower);
