@@ -112,7 +112,7 @@ static void take_bytes(const struct object *object, size_t number)
 	}
 	block->size = place->end;
 	block->bytes = memory_new(block->size + 1, 1);
-	if (block->size > 0)
+	if (block->size > 0 && data != NULL)
 		memcpy(block->bytes, data->d_buf, block->size);
 }
 

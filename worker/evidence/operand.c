@@ -177,24 +177,25 @@ static int choose_kind(const struct assignment *assignment, const struct constra
 	const char *const *memories = assignment->x86 ? memories_x86 : memories_arm64;
 	bool blockaddress = operand->value != NULL && operand->value->text != NULL &&
 			    text_starts_with(operand->value->text, "blockaddress");
+	bool in_register = constraint->tie >= 0 || named_register(assignment, constraint) != REGISTER_NONE ||
+			   register_pool(assignment, constraint) != NULL;
+	bool in_memory = has_any_code(constraint, memories);
+	bool as_value =
+		constraint->kind == CONSTRAINT_INPUT && !constraint->indirect && has_any_code(constraint, constants);
 	if (constraint->kind == CONSTRAINT_LABEL || (blockaddress && assignment->block->label_count > 0))
 		operand->kind = OPERAND_LABEL;
 	else if (constraint->fixed != NULL && text_starts_with(constraint->fixed, "@cc"))
 		operand->kind = OPERAND_FLAG;
-	else if (constraint->kind == CONSTRAINT_INPUT && !constraint->indirect && is_constant(operand->value) &&
-		 has_any_code(constraint, constants))
+	else if (as_value && (is_constant(operand->value) || (!in_register && !in_memory)))
 		operand->kind = OPERAND_IMMEDIATE;
-	else if (constraint->tie >= 0 || named_register(assignment, constraint) != REGISTER_NONE ||
-		 register_pool(assignment, constraint) != NULL)
+	else if (in_register)
 		operand->kind = OPERAND_REGISTER;
-	else if (has_any_code(constraint, memories))
+	else if (in_memory)
 		operand->kind = OPERAND_MEMORY;
-	else if (has_any_code(constraint, constants) && constraint->kind == CONSTRAINT_INPUT)
-		operand->kind = OPERAND_IMMEDIATE;
 	else
 		return not_known(constraint, error);
 	/* "=*rm" names memory: the compiler takes it as such */
-	if (constraint->indirect && operand->kind == OPERAND_REGISTER && has_any_code(constraint, memories))
+	if (constraint->indirect && operand->kind == OPERAND_REGISTER && in_memory)
 		operand->kind = OPERAND_MEMORY;
 	return 0;
 }
