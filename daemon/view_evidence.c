@@ -17,20 +17,32 @@ static int collect(struct sql_statement *row, json_t *array, struct error *error
 	return got;
 }
 
+/*
+ * "axis" and the two values stand where exactly one axis differs from the first bad cell; "boundary" where the cell is one of the two
+ * that a boundary was first seen at.
+ */
 static int list_gathered(struct sql *sql, const char *investigation, const char *kind, json_t *array, struct error *error)
 {
 	struct sql_statement *row;
 	if (sql_start(sql, &row, error,
-		      "SELECT json_object('cell', e.other_cell, 'combination', e.other_combination, 'outcome', e.outcome, "
-		      "'reason', e.reason, 'data', json(e.data), 'axis', a.name, 'value', v.label, 'bad_value', b.label) "
+		      "WITH one AS (SELECT e.*, f.walk_index AS bad_index, o.walk_index AS other_index, i.id AS investigation_id "
 		      "FROM evidence e JOIN first_bad f ON f.investigation = e.investigation AND f.cell = e.cell "
 		      "JOIN matrix o ON o.investigation = e.investigation AND o.cell = e.other_cell "
-		      "JOIN investigation i ON i.name = e.investigation "
-		      "LEFT JOIN axis a ON a.investigation_id = i.id AND o.walk_index <> f.walk_index "
-		      "AND (o.walk_index / a.stride) % a.size <> (f.walk_index / a.stride) % a.size "
-		      "LEFT JOIN value v ON v.axis_id = a.id AND v.position = (o.walk_index / a.stride) % a.size "
-		      "LEFT JOIN value b ON b.axis_id = a.id AND b.position = (f.walk_index / a.stride) % a.size "
-		      "WHERE e.investigation = ? AND e.kind = ? GROUP BY e.other_cell ORDER BY a.position, o.walk_index",
+		      "JOIN investigation i ON i.name = e.investigation WHERE e.investigation = ?1 AND e.kind = ?2), "
+		      "differing AS (SELECT one.other_cell, count(*) AS axes, a.position, a.name, v.label AS value, b.label AS bad_value "
+		      "FROM one JOIN axis a ON a.investigation_id = one.investigation_id "
+		      "AND (one.other_index / a.stride) % a.size <> (one.bad_index / a.stride) % a.size "
+		      "JOIN value v ON v.axis_id = a.id AND v.position = (one.other_index / a.stride) % a.size "
+		      "JOIN value b ON b.axis_id = a.id AND b.position = (one.bad_index / a.stride) % a.size "
+		      "GROUP BY one.other_cell) "
+		      "SELECT json_object('cell', one.other_cell, 'combination', one.other_combination, 'outcome', one.outcome, "
+		      "'cell_outcome', c.outcome, 'reason', one.reason, 'data', json(one.data), "
+		      "'axis', iif(d.axes = 1, d.name, NULL), 'value', iif(d.axes = 1, d.value, NULL), "
+		      "'bad_value', iif(d.axes = 1, d.bad_value, NULL), 'boundary', (SELECT json_object('axis', n.axis, 'change', "
+		      "n.change, 'from', n.from_value, 'to', n.to_value, 'to_detail', n.to_detail, 'side', iif(n.to_cell = one.other_cell, "
+		      "'to', 'from')) FROM boundaries n WHERE n.investigation = ?1 AND one.other_cell IN (n.from_cell, n.to_cell) LIMIT 1)) "
+		      "FROM one JOIN cell c ON c.id = one.other_cell LEFT JOIN differing d ON d.other_cell = one.other_cell "
+		      "ORDER BY d.axes, d.position, one.other_index",
 		      "tt", investigation, kind) < 0)
 		return -1;
 	return collect(row, array, error);
