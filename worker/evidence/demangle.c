@@ -13,7 +13,8 @@ struct gathered {
 	char text[DEMANGLE_MAX];
 };
 
-/* libiberty cannot be told to stop: leave it with a jump.  What it holds at that moment (a decoded identifier at most) is lost. */
+/* libiberty cannot be told to stop: leave it with a jump.  What it holds at that moment (a decoded identifier at most)
+ * is lost. */
 static void gather(const char *part, size_t length, void *context)
 {
 	struct gathered *gathered = context;
@@ -30,7 +31,8 @@ static bool read_symbol(const char *symbol, struct gathered *gathered)
 	if (rust_demangle_callback(symbol, DMGL_NO_OPTS, gather, gathered) != 0)
 		return true;
 	gathered->length = 0;
-	return strncmp(symbol, "_Z", 2) == 0 && cplus_demangle_v3_callback(symbol, DMGL_PARAMS | DMGL_ANSI, gather, gathered) != 0;
+	return strncmp(symbol, "_Z", 2) == 0 &&
+	       cplus_demangle_v3_callback(symbol, DMGL_PARAMS | DMGL_ANSI, gather, gathered) != 0;
 }
 
 char *demangle(const char *symbol)
