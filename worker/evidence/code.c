@@ -40,15 +40,19 @@ static size_t arbitrary_length(const char *text)
 {
 	static const struct {
 		const char *start;
-		size_t digits;
-	} shapes[] = {{"::h", 16}, {"17h", 16}, {"anon.", 32}, {".llvm.", 0}};
+		size_t digits; /* 0: any number of decimal ones */
+		const char *end;
+	} shapes[] = {{"::h", 16, ""}, {"17h", 16, "E"}, {"anon.", 32, "."}, {".llvm.", 0, ""}};
 	for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
 		if (!text_starts_with(text, shapes[i].start))
 			continue;
-		size_t start = strlen(shapes[i].start);
-		size_t digits = strspn(text + start, "0123456789abcdefABCDEF");
-		if (digits > 0 && (shapes[i].digits == 0 || digits == shapes[i].digits))
-			return start + digits;
+		size_t length = strlen(shapes[i].start) + shapes[i].digits;
+		if (shapes[i].digits == 0)
+			length += strspn(text + length, "0123456789");
+		else if (strnlen(text, length) < length || !is_hash(text + length - shapes[i].digits, shapes[i].digits))
+			continue;
+		if (text_starts_with(text + length, shapes[i].end))
+			return length;
 	}
 	return 0;
 }

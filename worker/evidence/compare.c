@@ -274,6 +274,8 @@ static void mark_rows(struct comparison *comparison)
 {
 	struct renaming renaming;
 	memset(&renaming, REGISTER_NONE, sizeof renaming);
+	if (comparison->count > 0) /* both sides are called with the same arguments */
+		define_unnamed(&renaming, machine_call_arguments(comparison->left->machine));
 	for (size_t i = 0; i < comparison->count; i++) {
 		struct compare_row *row = &comparison->rows[i];
 		const struct code_line *left = row->left != COMPARE_NONE ? &comparison->left->lines[row->left] : NULL;
