@@ -42,6 +42,8 @@ enum { LISTING_CHOSEN_MAX = 8 };
 struct listing_function *listing_add(struct listing_functions *functions, const char *symbol, uint64_t address,
 				     uint64_t size);
 void listing_functions_clear(struct listing_functions *functions);
+/* Give the functions of a binary what the IR of the same build (listing_ir_functions) says to be inlined into them. */
+void listing_add_inlined(struct listing_functions *functions, const struct listing_functions *from);
 
 /*
  * The functions that `pattern` means (a POSIX extended regular expression on demangled names and symbols; NULL: none)
