@@ -113,10 +113,4 @@ struct binary_probes {
 int binary_probes(struct binary *binary, struct binary_probes *probes, struct error *error);
 void binary_probes_clear(struct binary_probes *probes);
 
-/*
- * A Rust symbol as people write it: legacy mangling ("_ZN4core3fmt5Write9write_str17h…E") without its hash; the path of
- * a v0 symbol; anything else as it is.  Owned by the caller.
- */
-char *symbol_demangle(const char *symbol) __attribute__((returns_nonnull));
-
 #endif

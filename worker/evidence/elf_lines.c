@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "evidence/demangle.h"
 #include "evidence/elf_inside.h"
 
 enum { FRAMES_MAX = 64, RANGES_MAX = 1 << 22 };
@@ -118,7 +119,7 @@ static char *name_of(Dwarf_Die *die)
 	Dwarf_Attribute attribute;
 	const char *linkage = dwarf_formstring(dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute));
 	if (linkage != NULL)
-		return symbol_demangle(linkage);
+		return demangle(linkage);
 	return text_copy(dwarf_formstring(dwarf_attr_integrate(die, DW_AT_name, &attribute)));
 }
 
