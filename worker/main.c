@@ -34,6 +34,7 @@ static const struct {
 	{"releases", releases_job},
 	{"prepare", prepare_job},
 	{"cell", cell_job},
+	{"passes", passes_job},
 };
 
 static const char usage[] =
