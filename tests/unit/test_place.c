@@ -313,9 +313,14 @@ static void a_missing_or_refusing_assembler_is_one_line(void **state)
 static void directives_that_read_files_are_refused(void **state)
 {
 	(void)state;
-	static const char *const texts[] = {"\t.incbin \"/etc/passwd\"\n", "\tnop; .include \"x\"\n",
-					    "#APP\n.macro m\n.endm\n#NO_APP\n", "label:.INCBIN \"x\"\n",
-					    "\t.irp x, bin\n"};
+	static const char *const texts[] = {"\t.incbin \"/etc/passwd\"\n",
+					    "\tnop; .include \"x\"\n",
+					    "#APP\n.macro m\n.endm\n#NO_APP\n",
+					    "label:.INCBIN \"x\"\n",
+					    "\t.irp x, bin\n",
+					    "\t.ascii \"a\nb\"; .include \"x\"\n",
+					    "\t/* \" */ .include \"x\" /* \" */\n",
+					    "\t.ascii \"a\\\\\"; .include \"x\"\n"};
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
 		cleanup_regions struct regions regions = {0};
 		cleanup_str struct str labelled = {0};
