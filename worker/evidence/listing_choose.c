@@ -103,19 +103,38 @@ static int best_first(const void *a, const void *b)
 	return strcmp(left->function->symbol, right->function->symbol);
 }
 
-/* The name that resembles the pattern most: what follows its last "::" has the smallest distance. */
+enum { COMPARED_MAX = 80 }; /* bytes: of longer texts nobody mistypes one letter */
+
+/* The smallest distance of the pattern to a segment of the path. */
+static size_t segment_distance(const char *name, const char *pattern)
+{
+	size_t least = SIZE_MAX;
+	while (*name != '\0') {
+		const char *end = strstr(name, "::");
+		size_t length = end != NULL ? (size_t)(end - name) : strlen(name);
+		if (length > 0 && length <= COMPARED_MAX) {
+			cleanup_free char *segment = text_copy_range(name, length);
+			size_t distance = text_distance(segment, pattern);
+			least = distance < least ? distance : least;
+		}
+		name += length + (end != NULL ? 2 : 0);
+	}
+	return least;
+}
+
+/* The name (own or inlined) that resembles the pattern most; NULL where none does. */
 static const char *nearest_name(const struct listing_functions *all, const char *pattern)
 {
 	const char *nearest = NULL;
-	size_t least = SIZE_MAX;
-	for (size_t i = 0; i < all->count; i++) {
-		const char *name = all->items[i].name;
-		if (strlen(name) > 200 || strlen(pattern) > 200)
-			continue;
-		size_t distance = text_distance(name, pattern);
-		if (distance < least) {
-			least = distance;
-			nearest = name;
+	size_t least = strlen(pattern) / 2 + 1;
+	for (size_t i = 0; i < all->count && strlen(pattern) <= COMPARED_MAX; i++) {
+		const struct strlist *inlined = &all->items[i].inlined;
+		for (size_t j = 0; j <= inlined->count; j++) {
+			const char *name = j < inlined->count ? inlined->items[j] : all->items[i].name;
+			size_t distance = is_glue(name) ? SIZE_MAX : segment_distance(name, pattern);
+			bool better = distance < least || (distance == least && nearest != NULL && strlen(name) < strlen(nearest));
+			least = better ? distance : least;
+			nearest = better ? name : nearest;
 		}
 	}
 	return nearest;
