@@ -6,8 +6,8 @@
 #include "evidence/listing.h"
 #include "place.h"
 
-static const char poll_symbol[] =
-	"_ZN97_$LT$core..future..from_generator..GenFuture$LT$T$GT$$u20$as$u20$core..future..future..Future$GT$4poll17hf5ba9cc524a55840E";
+static const char poll_symbol[] = "_ZN97_$LT$core..future..from_generator..GenFuture$LT$T$GT$$u20$as$u20$core..future.."
+				  "future..Future$GT$4poll17hf5ba9cc524a55840E";
 
 static void read_data(const char *name, struct str *text)
 {
@@ -25,7 +25,8 @@ static void symbols_are_read_as_people_know_them(void **state)
 		const char *symbol, *name;
 	} cases[] = {
 		{poll_symbol, "<core::future::from_generator::GenFuture<T> as core::future::future::Future>::poll"},
-		{"_ZN10reproducer11serial_task28_$u7b$$u7b$closure$u7d$$u7d$17h0123456789abcdefE", "reproducer::serial_task::{{closure}}"},
+		{"_ZN10reproducer11serial_task28_$u7b$$u7b$closure$u7d$$u7d$17h0123456789abcdefE",
+		 "reproducer::serial_task::{{closure}}"},
 		{"_RNCNvC4test4main0", "test::main::{closure#0}"},
 		{"_Z3fooi", "foo(int)"},
 		{"main", "main"},
@@ -70,8 +71,10 @@ static void add_functions(struct listing_functions *functions)
 	listing_add(functions, "main", 0x1000, 10);
 	listing_add(functions, "_ZN6serial4main17h0123456789abcdefE", 0x1100, 100);
 	strlist_add(&listing_add(functions, poll_symbol, 0x1200, 5000)->inlined, "serial::serial_task::{{closure}}");
-	listing_add(functions, "_ZN4core3ptr69drop_in_place$LT$serial..serial_task..$u7b$$u7b$closure$u7d$$u7d$$GT$17h0123456789abcdefE", 0x9000,
-		    9000);
+	listing_add(functions,
+		    "_ZN4core3ptr69drop_in_place$LT$serial..serial_task..$u7b$$u7b$closure$u7d$$u7d$$GT$"
+		    "17h0123456789abcdefE",
+		    0x9000, 9000);
 	listing_add(functions, "_ZN6serial11serial_task17h0123456789abcdefE", 0x8000, 20);
 }
 
@@ -96,7 +99,8 @@ static void the_named_come_before_the_inlined_and_glue_comes_last(void **state)
 	(void)state;
 	assert_chosen("serial_task", NULL,
 		      "serial::serial_task;"
-		      "<core::future::from_generator::GenFuture<T> as core::future::future::Future>::poll for serial::serial_task::{{closure}};"
+		      "<core::future::from_generator::GenFuture<T> as core::future::future::Future>::poll for "
+		      "serial::serial_task::{{closure}};"
 		      "core::ptr::drop_in_place<serial::serial_task::{{closure}}>;");
 	assert_chosen("main$", NULL, "serial::main;main;");
 	assert_chosen("^serial::(main|nothing)$", NULL, "serial::main;");
@@ -125,7 +129,8 @@ static void what_is_not_there_is_said_with_what_is_near(void **state)
 	cleanup_listing_functions struct listing_functions all = {0};
 	assert_refused("serial", &all, "stripped");
 	add_functions(&all);
-	assert_refused("seriel_task", &all, "none of the 5 functions matches \"seriel_task\"; the nearest name is \"serial::serial_task\"");
+	assert_refused("seriel_task", &all,
+		       "none of the 5 functions matches \"seriel_task\"; the nearest name is \"serial::serial_task\"");
 	assert_refused("serial(", &all, "\"serial(\" is no regular expression: ");
 }
 
@@ -187,15 +192,16 @@ static void ir_of_a_function_is_taken_whole_or_plain(void **state)
 	assert_done(listing_ir(ir.data, ir.length, poll_symbol, true, &plain, &error), &error);
 	const char *body = strstr(str_text(&plain), "start:");
 	assert_non_null(body);
-	assert_string_equal(body, "start:\n"
-				  "  %0 = load i64, i64* %self, align 8\n"
-				  "  %1 = tail call i64 asm sideeffect inteldialect \"990: clr rax # } , !dbg \\22quoted\\22\", "
-				  "\"=&{ax}\"()\n"
-				  "  br label %bb1\n"
-				  "\n"
-				  "bb1:                                              ; preds = %start\n"
-				  "  ret { i64, i64 } zeroinitializer\n"
-				  "}\n");
+	assert_string_equal(
+		body, "start:\n"
+		      "  %0 = load i64, i64* %self, align 8\n"
+		      "  %1 = tail call i64 asm sideeffect inteldialect \"990: clr rax # } , !dbg \\22quoted\\22\", "
+		      "\"=&{ax}\"()\n"
+		      "  br label %bb1\n"
+		      "\n"
+		      "bb1:                                              ; preds = %start\n"
+		      "  ret { i64, i64 } zeroinitializer\n"
+		      "}\n");
 }
 
 static void newer_debug_records_are_left_out_too(void **state)
@@ -205,14 +211,16 @@ static void newer_debug_records_are_left_out_too(void **state)
 	cleanup_str struct str ir = {0};
 	cleanup_str struct str plain = {0};
 	read_data("serial.ll", &ir);
-	assert_done(listing_ir(ir.data, ir.length, "_ZN6serial4main17h0123456789abcdefE", true, &plain, &error), &error);
-	assert_string_equal(str_text(&plain), "; serial::main\n"
-					      "; Function Attrs: nonlazybind uwtable\n"
-					      "define hidden void @_ZN6serial4main17h0123456789abcdefE() unnamed_addr #0 {\n"
-					      "start:\n"
-					      "  call void @outside()\n"
-					      "  ret void\n"
-					      "}\n");
+	assert_done(listing_ir(ir.data, ir.length, "_ZN6serial4main17h0123456789abcdefE", true, &plain, &error),
+		    &error);
+	assert_string_equal(str_text(&plain),
+			    "; serial::main\n"
+			    "; Function Attrs: nonlazybind uwtable\n"
+			    "define hidden void @_ZN6serial4main17h0123456789abcdefE() unnamed_addr #0 {\n"
+			    "start:\n"
+			    "  call void @outside()\n"
+			    "  ret void\n"
+			    "}\n");
 }
 
 static void ir_that_lacks_the_function_or_its_end_says_so(void **state)
@@ -227,6 +235,26 @@ static void ir_that_lacks_the_function_or_its_end_says_so(void **state)
 	size_t middle = (size_t)(strstr(ir.data, "  %1 = tail") - ir.data);
 	assert_done(listing_ir(ir.data, middle, poll_symbol, false, &text, &error), &error);
 	assert_true(text_ends_with(str_text(&text), "; the file ends within this function\n"));
+}
+
+static void the_file_that_defines_a_symbol_is_found(void **state)
+{
+	cleanup_error struct error error = {0};
+	cleanup_strlist struct strlist files = {0};
+	static const char assembly[] = "\t.type g,@function\n\tcall f\n\"a b\":\ng:\n\tret\nmain2:\n";
+	cleanup_free char *written = text_format("%s/x.cgu.1.rcgu.s", (const char *)*state);
+	assert_done(fs_write_file(written, assembly, sizeof assembly - 1, &error), &error);
+	strlist_add(&files, "/nonexistent.s");
+	strlist_add(&files, written);
+	strlist_add(&files, "tests/unit/data/listing/serial.ll");
+	cleanup_free char *in_ir = listing_find_file(&files, "main", &error);
+	assert_string_equal(in_ir, "tests/unit/data/listing/serial.ll");
+	cleanup_free char *in_assembly = listing_find_file(&files, "g", &error);
+	assert_string_equal(in_assembly, written);
+	cleanup_free char *in_quotes = listing_find_file(&files, "a b", &error);
+	assert_string_equal(in_quotes, written);
+	assert_null(listing_find_file(&files, "f", &error));
+	assert_says(&error, "none of 3 files defines f");
 }
 
 /* ---- MIR ---- */
@@ -247,8 +275,10 @@ static void mir_is_found_by_the_demangled_name(void **state)
 	(void)state;
 	assert_mir("serial::task::serial_task::{{closure}}", "fn serial_task::{closure#0}(", "{closure#1}");
 	assert_mir("serial::task::serial_task::{closure#0}", "fn serial_task::{closure#0}(", "{closure#1}");
-	assert_mir("serial::task::serial_task::{closure#0}::{closure#1}", "fn serial_task::{closure#0}::{closure#1}(", "Pin<");
-	assert_mir("serial::buffered::Uart::read::{{closure}}", "fn buffered::<impl at src/uart.rs:27:5: 57:6>::read::{closure#0}(", "serial_task");
+	assert_mir("serial::task::serial_task::{closure#0}::{closure#1}", "fn serial_task::{closure#0}::{closure#1}(",
+		   "Pin<");
+	assert_mir("serial::buffered::Uart::read::{{closure}}",
+		   "fn buffered::<impl at src/uart.rs:27:5: 57:6>::read::{closure#0}(", "serial_task");
 	assert_mir("serial::main", "fn main() -> () {\n", "read");
 }
 
@@ -339,14 +369,67 @@ static void sources_are_read_below_their_roots_only(void **state)
 		const char *file;
 		long long line;
 		const char *text;
-	} cases[] = {{"src/main.rs", 2, "main.rs:2  two"}, {"src/main.rs", 3, "main.rs:3  three"}, {"src/main.rs", 4, "main.rs:4"},
-		     {"src/main.rs", 0, "main.rs:0"},	   {"secret", 1, "secret:1"},		   {"src/link.rs", 1, "link.rs:1"},
+	} cases[] = {{"src/main.rs", 2, "main.rs:2  two"},
+		     {"src/main.rs", 3, "main.rs:3  three"},
+		     {"src/main.rs", 4, "main.rs:4"},
+		     {"src/main.rs", 0, "main.rs:0"},
+		     {"secret", 1, "secret:1"},
+		     {"src/link.rs", 1, "link.rs:1"},
 		     {"src/../secret", 1, "secret:1"}};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		cleanup_free char *file = path_join(place, cases[i].file);
 		cleanup_free char *line = listing_source_line(&sources, file, cases[i].line);
 		assert_string_equal(line, cases[i].text);
 	}
+}
+
+/* ---- this very program ---- */
+
+int this_calls_getenv(int a);
+
+__attribute__((noinline)) static int add_then_triple(int a, int b)
+{
+	__asm__ volatile("" ::: "memory");
+	return (a + b) * 3;
+}
+
+__attribute__((noinline)) int this_calls_getenv(int a)
+{
+	if (getenv("HOME") != NULL)
+		a++;
+	return add_then_triple(a, 2) + 1;
+}
+
+static void a_function_of_this_program_is_listed_by_its_own_symbols(void **state)
+{
+	(void)state;
+	cleanup_error struct error error = {0};
+	cleanup_binary struct binary *binary = NULL;
+	cleanup_machine struct machine *machine = NULL;
+	cleanup_listing_functions struct listing_functions all = {0};
+	cleanup_listing_functions struct listing_functions chosen = {0};
+	cleanup_listing_sources struct listing_sources sources = {0};
+	cleanup_code struct code code = {0};
+	cleanup_free char *said = NULL;
+	cleanup_str struct str text = {0};
+	char own[4096] = {0};
+	assert_true(this_calls_getenv(1) >= 10);
+	assert_true(readlink("/proc/self/exe", own, sizeof own - 1) > 0);
+	assert_done(binary_open(&binary, own, &error), &error);
+	assert_done(machine_open(&machine, binary_machine(binary), &error), &error);
+	listing_binary_functions(binary, &all);
+	assert_done(listing_choose(&all, "^this_calls_getenv", NULL, &chosen, &said, &error), &error);
+	cleanup_free char *root = realpath("tests/unit", NULL);
+	strlist_add(&sources.roots, root);
+	assert_done(listing_of_binary(binary, machine, &chosen.items[0], &sources, &code, &error), &error);
+	listing_text(&code, NULL, 0, &text);
+	if (strstr(str_text(&text), "getenv") == NULL || strstr(str_text(&text), "add_then_triple") == NULL ||
+	    strstr(str_text(&text), "test_listing.c:") == NULL ||
+	    strstr(str_text(&text), "return add_then_triple(") == NULL)
+		fail_msg("%s", str_text(&text));
+	struct listing_function elsewhere = {.symbol = chosen.items[0].symbol, .address = 1, .size = UINT64_MAX};
+	assert_int_equal(listing_of_binary(binary, machine, &elsewhere, &sources, &code, &error), -1);
+	assert_says(&error, "cannot be had");
 }
 
 /* ---- cargo-asm: what it is given, and what becomes of its answers ---- */
@@ -391,8 +474,10 @@ static int list_function(const char *place, struct pretended *pretended, struct 
 	assert_done(fs_make_folder(workspace, error), error);
 	assert_done(fs_write_file(main, "fn main() {}\n", 13, error), error);
 	str_append_format(&written,
-			  "\t.file\t\"program\"\n\t.file\t0 \"%s\" \"main.rs\" md5 0x12\n\t.file\t1 \"/rustc/1234/library/core\" \"option.rs\"\n"
-			  "\t.file\t2 \"/etc/passwd\"\n\t.file\t99999999999 \"main.rs\"\ng:\n\t.cfi_startproc\n\t.loc\t0 1 5\n\tnop\n\t.loc\t1 2 5\n"
+			  "\t.file\t\"program\"\n\t.file\t0 \"%s\" \"main.rs\" md5 0x12\n\t.file\t1 "
+			  "\"/rustc/1234/library/core\" \"option.rs\"\n"
+			  "\t.file\t2 \"/etc/passwd\"\n\t.file\t99999999999 "
+			  "\"main.rs\"\ng:\n\t.cfi_startproc\n\t.loc\t0 1 5\n\tnop\n\t.loc\t1 2 5\n"
 			  "\t.loc\t2 1 1\n\t.loc\t7 1 1\n\tret\n",
 			  workspace);
 	assert_done(fs_write_file(assembly, written.data, written.length, error), error);
@@ -409,9 +494,10 @@ static void cargo_asm_gets_only_what_it_may_read(void **state)
 	assert_done(list_function(*state, &pretended, &text, &error), &error);
 	assert_string_equal(str_text(&text), "g:\n\tret\n");
 	assert_int_equal(pretended.calls, 2);
-	cleanup_free char *expected = text_format("\t.file\t\"program\"\n\t.file\t0 \"%s/src\" \"main.rs\" md5 0x12\ng:\n\t.loc\t0 1 5\n"
-						  "\tnop\n\tret\n",
-						  (const char *)*state);
+	cleanup_free char *expected =
+		text_format("\t.file\t\"program\"\n\t.file\t0 \"%s/src\" \"main.rs\" md5 0x12\ng:\n\t.loc\t0 1 5\n"
+			    "\tnop\n\tret\n",
+			    (const char *)*state);
 	assert_string_equal(str_text(&pretended.assembly), expected);
 	str_clear(&pretended.assembly);
 }
@@ -429,9 +515,12 @@ static void what_cargo_asm_cannot_do_is_one_line(void **state)
 {
 	assert_cargo_asm_fails(state, (struct pretended){.list = list_with_it, .print = "", .status = 256},
 			       "cargo-asm ended with exit status 1: something is wrong");
-	assert_cargo_asm_fails(state, (struct pretended){.list = list_with_it, .print = ""}, "cargo-asm printed nothing for g");
-	assert_cargo_asm_fails(state, (struct pretended){.list = "[]"}, "cargo-asm finds 0 functions in the assembly, but not g");
-	assert_cargo_asm_fails(state, (struct pretended){.list = "oops"}, "cargo-asm's list of functions cannot be read");
+	assert_cargo_asm_fails(state, (struct pretended){.list = list_with_it, .print = ""},
+			       "cargo-asm printed nothing for g");
+	assert_cargo_asm_fails(state, (struct pretended){.list = "[]"},
+			       "cargo-asm finds 0 functions in the assembly, but not g");
+	assert_cargo_asm_fails(state, (struct pretended){.list = "oops"},
+			       "cargo-asm's list of functions cannot be read");
 }
 
 static void a_missing_cargo_asm_is_said_with_its_cure(void **state)
@@ -468,10 +557,12 @@ int main(void)
 		cmocka_unit_test(ir_of_a_function_is_taken_whole_or_plain),
 		cmocka_unit_test(newer_debug_records_are_left_out_too),
 		cmocka_unit_test(ir_that_lacks_the_function_or_its_end_says_so),
+		in_place(the_file_that_defines_a_symbol_is_found),
 		cmocka_unit_test(mir_is_found_by_the_demangled_name),
 		cmocka_unit_test(mir_without_a_function_says_so),
 		cmocka_unit_test(plain_mir_has_no_comments_and_no_debug_lines),
 		cmocka_unit_test(a_function_has_names_labels_and_source_lines),
+		cmocka_unit_test(a_function_of_this_program_is_listed_by_its_own_symbols),
 		in_place(sources_are_read_below_their_roots_only),
 		in_place(cargo_asm_gets_only_what_it_may_read),
 		in_place(what_cargo_asm_cannot_do_is_one_line),

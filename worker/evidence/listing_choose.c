@@ -132,7 +132,8 @@ static const char *nearest_name(const struct listing_functions *all, const char 
 		for (size_t j = 0; j <= inlined->count; j++) {
 			const char *name = j < inlined->count ? inlined->items[j] : all->items[i].name;
 			size_t distance = is_glue(name) ? SIZE_MAX : segment_distance(name, pattern);
-			bool better = distance < least || (distance == least && nearest != NULL && strlen(name) < strlen(nearest));
+			bool better = distance < least ||
+				      (distance == least && nearest != NULL && strlen(name) < strlen(nearest));
 			least = better ? distance : least;
 			nearest = better ? name : nearest;
 		}
