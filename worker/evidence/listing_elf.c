@@ -43,8 +43,7 @@ static char *slot_at(const struct binary *binary, uint64_t address)
 	uint64_t points_to = 0;
 	if (!binary_slot(binary, address, &symbol, &points_to))
 		return NULL;
-	cleanup_free char *name = symbol != NULL ? demangle(symbol) : function_at(binary, points_to);
-	return name != NULL ? text_format("&%s", name) : NULL;
+	return symbol != NULL ? demangle(symbol) : function_at(binary, points_to);
 }
 
 /* A stub of the procedure linkage table, which the linker writes in its own way: "jmp [rip + slot]" within its first 16
@@ -76,7 +75,10 @@ static char *symbol_at(void *context, uint64_t address)
 	char *name = function_at(lookup->binary, address);
 	if (name == NULL)
 		name = stub_at(lookup, address);
-	return name != NULL ? name : slot_at(lookup->binary, address);
+	if (name != NULL)
+		return name;
+	cleanup_free char *behind = slot_at(lookup->binary, address);
+	return behind != NULL ? text_format("&%s", behind) : NULL;
 }
 
 /* The innermost place whose source may be read: of what the standard library inlines, the line that called it. */
