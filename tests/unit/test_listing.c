@@ -279,6 +279,8 @@ static void mir_is_found_by_the_demangled_name(void **state)
 		   "Pin<");
 	assert_mir("serial::buffered::Uart::read::{{closure}}",
 		   "fn buffered::<impl at src/uart.rs:27:5: 57:6>::read::{closure#0}(", "serial_task");
+	assert_mir("<&mut serial::Read as core::future::Future>::poll",
+		   "fn <impl at src/main.rs:1:1: 2:2>::poll(_1: Pin<&mut Read>", "Reader");
 	assert_mir("serial::main", "fn main() -> () {\n", "read");
 }
 
@@ -291,6 +293,10 @@ static void mir_without_a_function_says_so(void **state)
 	read_data("serial.mir", &mir);
 	assert_int_equal(listing_mir(mir.data, mir.length, "serial::task::{closure#7}", false, &text, &error), -1);
 	assert_says(&error, "the MIR has no function serial::task::{closure#7}");
+	/* an impl somewhere, but not of this type */
+	assert_int_equal(listing_mir(mir.data, mir.length, "<core::a::GenFuture<b> as core::Future>::poll", false,
+				     &text, &error),
+			 -1);
 }
 
 static void plain_mir_has_no_comments_and_no_debug_lines(void **state)

@@ -26,7 +26,8 @@ struct listing_function {
 	/* Names of functions that are inlined into it ("usdt_86_reproducer::task::serial_task::{{closure}}"): an async
 	 * fn's body is often found nowhere else.  May be empty. */
 	struct strlist inlined;
-	char *why; /* of a chosen one: the name that matched, where it is not its own; else NULL */
+	char *why; /* of a chosen one: the inlined function that was meant (and whose MIR to ask for), where it is not
+		      itself; else NULL */
 };
 
 struct listing_functions {

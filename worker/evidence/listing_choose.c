@@ -73,6 +73,16 @@ static bool is_glue(const char *name)
 	return false;
 }
 
+/* A name of what is inlined that matches; NULL: none.  Borrowed. */
+static const char *inlined_match(const struct listing_function *function, const regex_t *pattern)
+{
+	for (size_t i = 0; i < function->inlined.count; i++)
+		if (!is_glue(function->inlined.items[i]) &&
+		    regexec(pattern, function->inlined.items[i], 0, NULL, 0) == 0)
+			return function->inlined.items[i];
+	return NULL;
+}
+
 static enum rank rank_function(const struct listing_function *function, const regex_t *pattern,
 			       const struct strlist *symbols, const char **why)
 {
@@ -81,15 +91,15 @@ static enum rank rank_function(const struct listing_function *function, const re
 		return RANK_NAMED;
 	if (pattern == NULL)
 		return RANK_NONE;
-	if (regexec(pattern, function->name, 0, NULL, 0) == 0 || regexec(pattern, function->symbol, 0, NULL, 0) == 0)
-		return is_glue(function->name) ? RANK_GLUE : RANK_NAMED;
-	for (size_t i = 0; i < function->inlined.count; i++)
-		if (!is_glue(function->inlined.items[i]) &&
-		    regexec(pattern, function->inlined.items[i], 0, NULL, 0) == 0) {
-			*why = function->inlined.items[i];
-			return is_glue(function->name) ? RANK_GLUE : RANK_INLINED;
-		}
-	return RANK_NONE;
+	bool named = regexec(pattern, function->name, 0, NULL, 0) == 0 ||
+		     regexec(pattern, function->symbol, 0, NULL, 0) == 0;
+	if (!named ||
+	    function->name[0] ==
+		    '<') /* the name may be that of a wrapper: <GenFuture<serial_task::{closure#0}> as Future>::poll */
+		*why = inlined_match(function, pattern);
+	if (!named && *why == NULL)
+		return RANK_NONE;
+	return is_glue(function->name) ? RANK_GLUE : named ? RANK_NAMED : RANK_INLINED;
 }
 
 static int best_first(const void *a, const void *b)
