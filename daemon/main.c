@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "audit_command.h"
 #include "fs.h"
 #include "log.h"
 #include "os.h"
@@ -14,6 +15,8 @@ static const char usage[] =
 	"usage: bisectd run [OPTION]... FILE...     walk each investigation to its end and report\n"
 	"       bisectd check [OPTION]... FILE...   resolve its axes and print the plan\n"
 	"       bisectd report [OPTION]... [NAME]...  report what the database knows\n"
+	"       bisectd audit [--json] FILE...      what inline assembly does against what it declares: LLVM IR\n"
+	"       bisectd audit [--json] --clang FILE.c -- FLAGS   the same for C and C++\n"
 	"       bisectd --version | --help\n"
 	"\n"
 	"  --state DIR        state folder (default: var)\n"
@@ -23,7 +26,8 @@ static const char usage[] =
 	"  --wait SECONDS     how long to wait for webhook deliveries at the end (default: 60)\n"
 	"  --verbose, --quiet more or fewer messages\n"
 	"\n"
-	"exit status: 0 a bad combination was found, 1 none, 2 usage or configuration, 3 could not finish\n";
+	"exit status: 0 a bad combination was found, 1 none, 2 usage or configuration, 3 could not finish\n"
+	"audit: 0 every block keeps its promises, 1 violations, 2 usage, 3 no violation, but something could not be judged\n";
 
 struct command {
 	const char *name;
@@ -35,15 +39,18 @@ static const struct command commands[] = {
 	{"run", service_run, true},
 	{"check", service_check, true},
 	{"report", service_report, false},
+	{"audit", audit_command, false},
 };
 
-enum option_code { OPTION_STATE = 256, OPTION_WORKERS, OPTION_WORKER, OPTION_OFFLINE, OPTION_WAIT, OPTION_VERBOSE, OPTION_QUIET };
+enum option_code { OPTION_STATE = 256, OPTION_WORKERS, OPTION_WORKER, OPTION_OFFLINE, OPTION_WAIT, OPTION_VERBOSE, OPTION_QUIET,
+		   OPTION_JSON, OPTION_CLANG };
 
 static const struct option long_options[] = {
 	{"state", required_argument, NULL, OPTION_STATE},   {"workers", required_argument, NULL, OPTION_WORKERS},
 	{"worker", required_argument, NULL, OPTION_WORKER}, {"offline", no_argument, NULL, OPTION_OFFLINE},
 	{"wait", required_argument, NULL, OPTION_WAIT},	    {"verbose", no_argument, NULL, OPTION_VERBOSE},
-	{"quiet", no_argument, NULL, OPTION_QUIET},	    {NULL, 0, NULL, 0},
+	{"quiet", no_argument, NULL, OPTION_QUIET},	    {"json", no_argument, NULL, OPTION_JSON},
+	{"clang", required_argument, NULL, OPTION_CLANG},   {NULL, 0, NULL, 0},
 };
 
 static const struct command *find_command(const char *name)
@@ -113,6 +120,12 @@ static bool parse_options(int argc, char **argv, struct command_line *line)
 			break;
 		case OPTION_QUIET:
 			line->level = LOG_LEVEL_WARNING;
+			break;
+		case OPTION_JSON:
+			line->options.json = true;
+			break;
+		case OPTION_CLANG:
+			line->options.clang_source = optarg;
 			break;
 		default:
 			return false;

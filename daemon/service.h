@@ -16,6 +16,8 @@ struct service_options {
 	long long workers;	  /* 0: as the investigation says */
 	long long delivery_wait_ms;
 	bool offline;
+	bool json;			/* audit: print JSON */
+	const char *clang_source;	/* audit: a source file in C or C++, or NULL */
 };
 
 /* Exit statuses of the commands (docs/design.md). */
