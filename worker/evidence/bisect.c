@@ -137,7 +137,7 @@ static enum sight observe(void *context, long long limit)
 {
 	struct bisection *bisection = context;
 	cleanup_strmap struct strmap limits = {0};
-	cleanup_step struct step step = {0};
+	cleanup_step struct step step = {.quiet = true};
 	if (limit == bisection->total)
 		return SIGHT_BAD; /* what the bound was read from */
 	limits_at(bisection, limit, &limits);

@@ -130,7 +130,7 @@ int step_do(struct passes *passes, struct step *step, struct error *error)
 	long long begin = os_monotonic_ms();
 	long long left = passes->deadline - begin;
 	cleanup_strlist struct strlist flags = {0};
-	const struct shim_trace trace = {passes->folder, step->final_only, step->limits};
+	const struct shim_trace trace = {passes->folder, step->final_only, step->quiet, step->limits};
 	list_flags(step, &flags);
 	if (left <= 0 || left < passes->longest_ms)
 		return 0;
@@ -160,7 +160,7 @@ enum sight step_sight(const struct passes *passes, const struct step *step)
 char *step_commands(const struct passes *passes, const struct step *step)
 {
 	const struct cell *cell = &passes->cell;
-	const struct shim_trace trace = {passes->folder, step->final_only, step->limits};
+	const struct shim_trace trace = {passes->folder, step->final_only, false, step->limits};
 	cleanup_strlist struct strlist flags = {0};
 	struct str recipe = {0};
 	list_flags(step, &flags);

@@ -31,7 +31,8 @@ struct step {
 	/* in; borrowed */
 	const char *const *flags; /* NULL-terminated; may be NULL */
 	bool final_only;
-	const struct strmap *limits; /* as in struct shim_trace */
+	bool quiet; /* these three as in struct shim_trace */
+	const struct strmap *limits;
 
 	/* out */
 	bool done;     /* false: no time was left, and nothing was done */

@@ -106,6 +106,8 @@ static void append_traced_script(struct str *script, const struct strlist *flags
 	}
 	if (trace->limits != NULL)
 		append_limits(script, trace->limits);
+	if (trace->quiet)
+		str_append(script, "\"$@\" 2>/dev/null && exit\n");
 	str_append(script, "\"$@\" 2>\"$folder/$name.$type.lines\"\n"
 			   "status=$?\n"
 			   "sed '/^BISECT: /d' \"$folder/$name.$type.lines\" >&2\n"

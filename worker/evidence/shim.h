@@ -40,6 +40,7 @@ int shim_write(const struct shim *shim, struct cell *cell, const struct strlist 
 struct shim_trace {
 	const char *folder;
 	bool final_only; /* the flags go to programs and shared libraries only */
+	bool quiet;      /* standard error is kept of a compile that fails only: LLVM writes its lines in many pieces */
 	/* NAME.TYPE -> N of -opt-bisect-limit=N; -1 (all passes) for the rest; NULL: the flag is not given */
 	const struct strmap *limits;
 };
