@@ -56,6 +56,13 @@ static const struct field job_fields[] = {
 	JOB_FIELD(FIELD_TEXT, lock),
 	JOB_FIELD(FIELD_JSON, crates),
 	JOB_FIELD(FIELD_JSON, overrides),
+	JOB_FIELD(FIELD_JSON, edits),
+	JOB_FIELD(FIELD_TEXT, evidence),
+	JOB_FIELD(FIELD_TEXT, compare),
+	JOB_FIELD(FIELD_TEXT, function),
+	JOB_FIELD(FIELD_TEXT, tools),
+	JOB_FIELD(FIELD_TEXT, bad_outcome),
+	JOB_FIELD(FIELD_NUMBER, budget_ms),
 };
 
 #define RESULT_FIELD(kind, member)                                                                                     \
