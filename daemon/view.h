@@ -130,6 +130,9 @@ int view_deliveries(struct sql *sql, const char *investigation, struct strlist *
 /* The text and title of the latest verdict; NULL where there is none.  Owned by the caller. */
 int view_verdict(struct sql *sql, const char *investigation, char **title, char **text, struct error *error);
 
+/* How long the latest clean build of a cell took; 0 where there was none. */
+int view_clean_build_ms(struct sql *sql, long long cell, long long *ms, struct error *error);
+
 /*
  * All that is known of the first bad cell beyond its outcome, as one JSON object (docs/evidence.md describes it); *evidence is NULL
  * where nothing is bad.  A new reference.

@@ -99,3 +99,11 @@ int view_evidence(struct sql *sql, const char *investigation, json_t **evidence,
 	*evidence = NULL;
 	return -1;
 }
+
+int view_clean_build_ms(struct sql *sql, long long cell, long long *ms, struct error *error)
+{
+	return sql_number(sql, ms, 0, error,
+			  "SELECT coalesce(build_ms, 0) FROM attempt WHERE cell_id = ? AND kind = 'confirm' AND state = 'finished' "
+			  "ORDER BY id DESC LIMIT 1",
+			  "i", cell);
+}
