@@ -80,7 +80,7 @@ json_t *finding_first_bad(const struct view_investigation *investigation, const 
 	str_append_format(&markdown, "\nOutcome: %s", first_bad->outcome);
 	if (first_bad->reason != NULL) {
 		str_append(&markdown, ", ");
-		markup_markdown_code(&markdown, first_bad->reason);
+		markup_markdown(&markdown, first_bad->reason);
 	}
 	if (first_bad->signature != NULL) {
 		str_append(&markdown, "\nIt printed: ");

@@ -138,7 +138,7 @@ static void append_prose(struct str *to, char letter, const char *rest, const ch
 	else if (letter == '&')
 		str_append(to, "&amp;");
 	else if (letter == '|')
-		str_append(to, "&#124;");
+		str_append(to, "&vert;");
 	else if (strchr(marks, letter) != NULL || numbered || (first && strchr(at_start, letter) != NULL))
 		str_append_bytes(to, (char[]){'\\', letter}, 2);
 	else

@@ -74,7 +74,7 @@ static void prose_in_markdown_is_only_prose(void **state)
 		{"12. no list", "12\\. no list"},
 		{"> no quotation", "\\> no quotation"},
 		{"   indented is no code", "indented is no code"},
-		{"a | b", "a &#124; b"},
+		{"a | b", "a &vert; b"},
 		{"back\\slash", "back\\\\slash"},
 		{"one\n\n<script>", "one  &lt;script\\>"},
 	};
@@ -89,7 +89,7 @@ static void code_in_markdown_ends_where_it_should(void **state)
 		{"one ` and two `` inside", "```one ` and two `` inside```"},
 		{"`edge`", "`` `edge` ``"},
 		{" blank ", "`  blank  `"},
-		{"a|b", "a&#124;b"},
+		{"a|b", "a&vert;b"},
 		{"", "\\(nothing\\)"},
 		{"two\nlines", "`two lines`"},
 	};
