@@ -20,8 +20,8 @@ static json_t *text_or_null(const char *text)
 }
 
 /* `title` is shown as one line. */
-static json_t *start(const struct view_investigation *investigation, const char *event, const char *title,
-		     const struct str *text, const struct str *markdown)
+static json_t *start(const struct view_investigation *investigation, const char *event, const char *title, const struct str *text,
+		     const struct str *markdown)
 {
 	json_t *finding = json_object();
 	cleanup_str struct str line = {0};
@@ -47,8 +47,9 @@ static json_t *values_to_json(const struct view_matrix *matrix, long long walk_i
 	for (size_t i = 0; i < matrix->axis_count; i++) {
 		const struct view_value *value = value_at(matrix, i, walk_index);
 		cleanup_free char *name = markup_utf8(matrix->axes[i].name);
-		json_object_set_new(values, name,
-				    json_pack("{s:o, s:o}", "label", text_json(value->label), "identity", text_json(value->identity)));
+		json_object_set_new(
+			values, name,
+			json_pack("{s:o, s:o}", "label", text_json(value->label), "identity", text_json(value->identity)));
 	}
 	return values;
 }
@@ -63,7 +64,8 @@ json_t *finding_first_bad(const struct view_investigation *investigation, const 
 		      first_bad->reason != NULL ? first_bad->reason : "");
 	if (first_bad->signature != NULL)
 		markup_format(&text, "It printed: %s", first_bad->signature);
-	const char *confirmed = first_bad->confirmed ? "Confirmed by a clean build and further runs" : "Not confirmed by a clean build";
+	const char *confirmed =
+		first_bad->confirmed ? "Confirmed by a clean build and further runs" : "Not confirmed by a clean build";
 	const char *final = first_bad->final ? "every earlier combination in walk order is decided"
 					     : "earlier combinations could not be decided, so an earlier one may be bad too";
 	markup_format(&text, "%s; %s.", confirmed, final);
@@ -113,8 +115,7 @@ char *finding_boundary_line(const struct view_boundary *boundary)
 	str_append_format(&line, "%s: %s by %s", boundary->axis, boundary->change, boundary->to_value);
 	if (boundary->to_detail != NULL)
 		str_append_format(&line, " (%s)", boundary->to_detail);
-	str_append_format(&line, ", %s is still %s", boundary->from_value,
-			  strcmp(boundary->change, "fixed") == 0 ? "bad" : "good");
+	str_append_format(&line, ", %s is still %s", boundary->from_value, strcmp(boundary->change, "fixed") == 0 ? "bad" : "good");
 	if (boundary->gap > 0)
 		str_append_format(&line, ", %lld value%s between them not tried or without evidence", boundary->gap,
 				  boundary->gap == 1 ? "" : "s");
@@ -170,10 +171,14 @@ static void say_nothing_judged(const struct view_investigation *investigation, c
 		return;
 	}
 	markup_format(text,
-		      "%lld of %lld combinations are bad, %lld good.  The matrix shows when it fails (%zu boundar%s), not whose fault it is: "
+		      "%lld of %lld combinations are bad, %lld good.  The matrix shows when it fails (%zu boundar%s), not whose "
+		      "fault it is: "
 		      "a difference between versions, compilers or profiles alone is never grounds for blame.",
-		      investigation->bad, investigation->cells, investigation->good, boundaries->count, boundaries->count == 1 ? "y" : "ies");
-	markup_format(text, "Missing: evidence from the bad cell itself (the inline-asm audit, the broken path, the pass, the repaired twin).");
+		      investigation->bad, investigation->cells, investigation->good, boundaries->count,
+		      boundaries->count == 1 ? "y" : "ies");
+	markup_format(
+		text,
+		"Missing: evidence from the bad cell itself (the inline-asm audit, the broken path, the pass, the repaired twin).");
 }
 
 static const char *member(const json_t *object, const char *key)
@@ -208,7 +213,8 @@ static void say_missing(const json_t *judged, struct str *text, struct str *mark
 	json_t *missing;
 	json_array_foreach (json_object_get(judged, "missing"), index, missing) {
 		const char *command = json_string_value(json_object_get(missing, "command"));
-		markup_format(text, "Missing: %s%s%s", member(missing, "text"), command != NULL ? ": " : "", command != NULL ? command : "");
+		markup_format(text, "Missing: %s%s%s", member(missing, "text"), command != NULL ? ": " : "",
+			      command != NULL ? command : "");
 		str_append(markdown, index == 0 ? "\nMissing:\n\n- " : "- ");
 		markup_markdown(markdown, member(missing, "text"));
 		if (command != NULL) {

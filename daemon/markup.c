@@ -13,7 +13,12 @@ static size_t decode(const char *text, uint32_t *number)
 {
 	const unsigned char *bytes = (const unsigned char *)text;
 	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-	size_t length = bytes[0] < 0x80 ? 1 : bytes[0] < 0xC2 ? 0 : bytes[0] < 0xE0 ? 2 : bytes[0] < 0xF0 ? 3 : bytes[0] < 0xF5 ? 4 : 0;
+	size_t length = bytes[0] < 0x80   ? 1
+			: bytes[0] < 0xC2 ? 0
+			: bytes[0] < 0xE0 ? 2
+			: bytes[0] < 0xF0 ? 3
+			: bytes[0] < 0xF5 ? 4
+					  : 0;
 	if (length < 2) {
 		*number = bytes[0];
 		return length;
@@ -31,7 +36,7 @@ static size_t decode(const char *text, uint32_t *number)
 static bool is_hidden(uint32_t number)
 {
 	static const uint32_t ranges[][2] = {
-		{0x00, 0x1F},	  {0x7F, 0x9F},	    {0xAD, 0xAD},     {0x61C, 0x61C},	{0x180E, 0x180E}, {0x200B, 0x200F},
+		{0x00, 0x1F},     {0x7F, 0x9F},     {0xAD, 0xAD},     {0x61C, 0x61C},   {0x180E, 0x180E}, {0x200B, 0x200F},
 		{0x2028, 0x202E}, {0x2060, 0x206F}, {0xFEFF, 0xFEFF}, {0xFFF9, 0xFFFB}, {0xFDD0, 0xFDEF}, {0xE0000, 0xE007F},
 	};
 	for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++)

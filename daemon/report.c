@@ -53,7 +53,8 @@ int report_make(struct sql *sql, const struct strlist *names, const struct repor
 		struct error *error)
 {
 	cleanup_free struct report_model *models = memory_new(names->count + 1, sizeof *models);
-	cleanup_free char *links = way_between(options->folder != NULL ? options->folder : options->state_folder, options->state_folder);
+	cleanup_free char *links =
+		way_between(options->folder != NULL ? options->folder : options->state_folder, options->state_folder);
 	int result = 0;
 	size_t count = 0;
 	while (result == 0 && count < names->count) {

@@ -21,7 +21,7 @@ bool report_format_parse(const char *word, enum report_format *format);
 struct report_options {
 	enum report_format format;
 	const char *state_folder; /* absolute; named in the report */
-	const char *folder;	  /* absolute: where the report will lie, so that links lead from there; NULL: the state folder */
+	const char *folder;       /* absolute: where the report will lie, so that links lead from there; NULL: the state folder */
 };
 
 /* Appends one report of all the named investigations. */

@@ -73,7 +73,7 @@ static void *new_list(const json_t *array, size_t size)
 	return memory_new(json_array_size(array) + 1, size);
 }
 
-enum { VIOLATION_KINDS = 200 /* more are only counted */ };
+enum { VIOLATION_KINDS = 200, UNJUDGED_REASONS = 50 /* more are only counted */ };
 
 /* The audit ------------------------------------------------------------------------------------------------------------ */
 
@@ -98,11 +98,31 @@ static void add_violation(struct report_model *model, const struct report_violat
 	model->violations[model->violation_kinds++] = *violation;
 }
 
+static void add_unjudged(struct report_model *model, const json_t *block, size_t *capacity)
+{
+	const char *reason = text_of(block, "reason") != NULL ? text_of(block, "reason") : "no reason is known";
+	for (size_t i = 0; i < model->unjudged_count; i++) {
+		if (strcmp(model->unjudged[i].reason, reason) == 0) {
+			model->unjudged[i].blocks++;
+			return;
+		}
+	}
+	if (model->unjudged_count == UNJUDGED_REASONS)
+		return;
+	model->unjudged = memory_grow(model->unjudged, model->unjudged_count, capacity, sizeof *model->unjudged);
+	model->unjudged[model->unjudged_count++] =
+		(struct report_unjudged){.reason = reason,
+					 .function = function_of(block),
+					 .where = location_of(model, json_object_get(block, "location")),
+					 .blocks = 1};
+}
+
 static void read_audit(struct report_model *model, const json_t *audit)
 {
 	size_t index;
 	size_t number;
 	size_t capacity = 0;
+	size_t unjudged = 0;
 	json_t *block;
 	json_t *broken;
 	const json_t *blocks = json_object_get(audit, "blocks");
@@ -126,6 +146,8 @@ static void read_audit(struct report_model *model, const json_t *audit)
 								   .blocks = 1};
 			add_violation(model, &violation, &capacity);
 		}
+		if (flag_of(block, "judged") == 0)
+			add_unjudged(model, block, &unjudged);
 	}
 }
 
@@ -291,16 +313,16 @@ static void read_twins(struct report_model *model, const json_t *twins)
 	json_array_foreach (twins, index, twin) {
 		const json_t *edit = json_object_get(twin, "edit");
 		const char *outcome = text_of(twin, "outcome");
-		model->twins[model->twin_count++] = (struct report_twin){
-			.name = text_of(twin, "name"),
-			.origin = text_of(twin, "origin"),
-			.where = place_of(model, edit),
-			.find = text_of(edit, "find"),
-			.replace = text_of(edit, "replace"),
-			.promise = text_of(edit, "promise"),
-			.outcome = outcome != NULL && *outcome != '\0' ? outcome : NULL,
-			.reason = text_of(twin, "reason"),
-			.commands = text_of(twin, "commands")};
+		model->twins[model->twin_count++] =
+			(struct report_twin){.name = text_of(twin, "name"),
+					     .origin = text_of(twin, "origin"),
+					     .where = place_of(model, edit),
+					     .find = text_of(edit, "find"),
+					     .replace = text_of(edit, "replace"),
+					     .promise = text_of(edit, "promise"),
+					     .outcome = outcome != NULL && *outcome != '\0' ? outcome : NULL,
+					     .reason = text_of(twin, "reason"),
+					     .commands = text_of(twin, "commands")};
 	}
 }
 
@@ -346,6 +368,7 @@ static void read_verdict(struct report_model *model)
 	json_t *json;
 	const json_t *reasons = json_object_get(model->judged, "reasons");
 	const json_t *missing = json_object_get(model->judged, "missing");
+	const json_t *fixes = json_object_get(model->judged, "fixed_by");
 	model->verdict = text_of(model->judged, "verdict");
 	model->title = text_of(model->judged, "title");
 	model->blames = text_of(model->judged, "blames");
@@ -355,6 +378,10 @@ static void read_verdict(struct report_model *model)
 									       .kind = text_of(json, "kind"),
 									       .text = text_of(json, "text"),
 									       .holds = flag_of(json, "holds")};
+	model->fixes = new_list(fixes, sizeof *model->fixes);
+	json_array_foreach (fixes, index, json)
+		model->fixes[model->fix_count++] = (struct report_fix){
+			.axis = text_of(json, "axis"), .value = text_of(json, "value"), .detail = text_of(json, "detail")};
 	model->missing = new_list(missing, sizeof *model->missing);
 	json_array_foreach (missing, index, json)
 		if (text_of(json, "text") != NULL)
@@ -396,6 +423,8 @@ void report_evidence_clear(struct report_model *model)
 	free(model->paths);
 	free(model->neighbours);
 	free(model->violations);
+	free(model->unjudged);
+	free(model->fixes);
 	free(model->pass.flips);
 	free(model->twins);
 	free(model->artifacts);

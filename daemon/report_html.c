@@ -22,20 +22,21 @@ void html_tag(struct str *to, const char *open, const char *text)
 
 void html_code(struct str *to, const char *text)
 {
+	enum { SHORT = 26 /* bytes that are not worth breaking */ };
 	if (text != NULL)
-		html_tag(to, "code", text);
+		html_tag(to, strlen(text) <= SHORT ? "code class=\"short\"" : "code", text);
 }
 
 void html_table_start(struct str *to, const char *caption, const char *const *head)
 {
 	str_append(to, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"");
 	markup_html(to, caption);
-	str_append(to, "\"><table>\n");
+	str_append(to, "\"><table role=\"table\">\n");
 	html_tag(to, "caption", caption);
-	str_append(to, "\n<thead><tr>");
+	str_append(to, "\n<thead role=\"rowgroup\"><tr role=\"row\">");
 	for (; *head != NULL; head++)
-		html_tag(to, "th scope=\"col\"", *head);
-	str_append(to, "</tr></thead>\n<tbody>\n");
+		html_tag(to, "th role=\"columnheader\" scope=\"col\"", *head);
+	str_append(to, "</tr></thead>\n<tbody role=\"rowgroup\">\n");
 }
 
 void html_table_end(struct str *to)
@@ -46,9 +47,9 @@ void html_table_end(struct str *to)
 const char *html_outcome_class(const char *outcome)
 {
 	static const char *const classes[OUTCOME_COUNT] = {
-		[OUTCOME_UNDECIDED] = "o o-none",    [OUTCOME_PASS] = "o o-pass",     [OUTCOME_FAIL] = "o o-fail",
-		[OUTCOME_FLAKY] = "o o-flaky",	     [OUTCOME_CRASH] = "o o-crash",   [OUTCOME_TIMEOUT] = "o o-timeout",
-		[OUTCOME_BUILD_FAIL] = "o o-nobuild", [OUTCOME_ICE] = "o o-ice",	      [OUTCOME_SKIP] = "o o-skip",
+		[OUTCOME_UNDECIDED] = "o o-none",     [OUTCOME_PASS] = "o o-pass",   [OUTCOME_FAIL] = "o o-fail",
+		[OUTCOME_FLAKY] = "o o-flaky",        [OUTCOME_CRASH] = "o o-crash", [OUTCOME_TIMEOUT] = "o o-timeout",
+		[OUTCOME_BUILD_FAIL] = "o o-nobuild", [OUTCOME_ICE] = "o o-ice",     [OUTCOME_SKIP] = "o o-skip",
 		[OUTCOME_ERROR] = "o o-error",
 	};
 	enum outcome number = OUTCOME_UNDECIDED;
@@ -59,8 +60,11 @@ const char *html_outcome_class(const char *outcome)
 
 static void add_cell(struct str *to, char kind, const char *text)
 {
+	enum { LONG = 60 /* bytes that want a wide column */ };
 	const char *tag = kind == 'h' ? "th" : "td";
-	str_append_format(to, "<%s%s>", tag, kind == 'h' ? " scope=\"row\"" : "");
+	bool is_long = text != NULL && strlen(text) > LONG;
+	str_append_format(to, "<%s%s%s>", tag, kind == 'h' ? " role=\"rowheader\" scope=\"row\"" : " role=\"cell\"",
+			  is_long ? " class=\"long\"" : "");
 	if (text != NULL && kind == 'o') {
 		cleanup_free char *open = text_format("span class=\"%s\"", html_outcome_class(text));
 		html_tag(to, open, text);
@@ -74,7 +78,7 @@ static void add_cell(struct str *to, char kind, const char *text)
 
 void html_row(struct str *to, const char *kinds, const char *const *cells)
 {
-	str_append(to, "<tr>");
+	str_append(to, "<tr role=\"row\">");
 	for (size_t i = 0; kinds[i] != '\0'; i++)
 		add_cell(to, kinds[i], cells[i]);
 	str_append(to, "</tr>\n");
@@ -121,8 +125,9 @@ static const char *meaning_of(const char *verdict)
 		{"crate", "A crate breaks what it promised to the compiler, and the evidence shows that this is the cause."},
 		{"toolchain", "Nobody's promise is broken, and the compiler's output is wrong."},
 		{"reproducer", "The reproducer itself breaks what it promised to the compiler."},
-		{"inconclusive", "The evidence does not show whose fault it is. A difference between versions, compilers or profiles alone "
-				 "is never grounds for blame."},
+		{"inconclusive",
+		 "The evidence does not show whose fault it is. A difference between versions, compilers or profiles alone "
+		 "is never grounds for blame."},
 	};
 	for (size_t i = 0; i < sizeof meanings / sizeof meanings[0]; i++)
 		if (text_equal(meanings[i][0], verdict))
@@ -145,19 +150,31 @@ static void add_verdict(const struct html_page *page)
 		html_tag(page->to, "p", meaning_of(model->verdict));
 	else if (model->verdict == NULL)
 		html_tag(page->to, "p class=\"lines\"", model->said_text);
+	for (size_t i = 0; i < model->fix_count; i++) {
+		str_append(page->to, "<p>Fixed by ");
+		html_tag(page->to, "strong", model->fixes[i].axis);
+		str_append(page->to, " ");
+		html_code(page->to, model->fixes[i].value);
+		str_append(page->to, model->fixes[i].detail != NULL ? ": " : "");
+		markup_html(page->to, model->fixes[i].detail);
+		str_append(page->to, "</p>\n");
+	}
 	if (model->reason_count == 0)
 		return;
+	str_append(page->to, "<div class=\"stack\">\n");
 	html_table_start(page->to, "The rules that the verdict stands on", head);
 	for (size_t i = 0; i < model->reason_count; i++) {
 		const struct report_reason *reason = &model->reasons[i];
-		str_append_format(page->to, "<tr class=\"%s\"><td><strong>%s</strong></td>",
+		str_append_format(page->to,
+				  "<tr role=\"row\" class=\"%s\"><td role=\"cell\" class=\"sign\"><strong>%s</strong></td>",
 				  report_mark(reason->holds, "holds", "holds-not", "open"), report_holds(reason->holds));
-		html_tag(page->to, "th scope=\"row\"", reason->rule);
-		html_tag(page->to, "td", reason->text);
-		html_tag(page->to, "td", reason->kind);
+		html_tag(page->to, "th role=\"rowheader\" scope=\"row\"", reason->rule);
+		html_tag(page->to, "td role=\"cell\" class=\"long\"", reason->text);
+		html_tag(page->to, "td role=\"cell\"", reason->kind);
 		str_append(page->to, "</tr>\n");
 	}
 	html_table_end(page->to);
+	str_append(page->to, "</div>\n");
 }
 
 static bool has_missing(const struct report_model *model)
@@ -203,6 +220,7 @@ static void add_first_bad(const struct html_page *page)
 	str_append(page->to, "<p>This is ");
 	markup_html(page->to, confirmed);
 	str_append(page->to, ".</p>\n");
+	str_append(page->to, "<div class=\"stack\">\n");
 	html_table_start(page->to, "The first bad combination", head);
 	for (size_t i = 0; i < matrix->axis_count; i++) {
 		const struct view_axis *axis = &matrix->axes[i];
@@ -210,6 +228,7 @@ static void add_first_bad(const struct html_page *page)
 		html_row(page->to, "hcc", (const char *[]){axis->name, value->label, value->identity});
 	}
 	html_table_end(page->to);
+	str_append(page->to, "</div>\n");
 	if (first_bad->log != NULL) {
 		str_append(page->to, "<p>Its log: ");
 		html_link(page, first_bad->log, first_bad->log);
@@ -229,16 +248,16 @@ static bool has_boundaries(const struct report_model *model)
 
 static void add_boundaries(const struct html_page *page)
 {
-	static const char *const head[] = {"Axis", "Change", "From", "To", "What that is", "First pair", "Pairs", "Between them", "Confirmed",
-					   NULL};
+	static const char *const head[] = {"Axis",       "Change", "From",         "To",        "What that is",
+					   "First pair", "Pairs",  "Between them", "Confirmed", NULL};
 	html_table_start(page->to, "Neighbours of which one is good and one is bad, all else equal", head);
 	for (size_t i = 0; i < page->model->boundaries.count; i++) {
 		const struct view_boundary *boundary = &page->model->boundaries.items[i];
 		cleanup_free char *pairs = text_format("%lld", boundary->pairs);
 		cleanup_free char *gap = text_format("%lld without evidence", boundary->gap);
 		html_row(page->to, "htccttttt",
-			 (const char *[]){boundary->axis, boundary->change, boundary->from_value, boundary->to_value, boundary->to_detail,
-					  boundary->to_combination, pairs, boundary->gap > 0 ? gap : NULL,
+			 (const char *[]){boundary->axis, boundary->change, boundary->from_value, boundary->to_value,
+					  boundary->to_detail, boundary->to_combination, pairs, boundary->gap > 0 ? gap : NULL,
 					  boundary->confirmed ? "by clean builds" : "no"});
 	}
 	html_table_end(page->to);
@@ -328,8 +347,9 @@ static void add_unknowns(const struct html_page *page)
 	for (size_t i = 0; i < unknowns->count; i++) {
 		const struct view_unknown *unknown = &unknowns->items[i];
 		cleanup_free char *cells = text_format("%lld", unknown->cells);
-		html_row(page->to, "hocc", (const char *[]){cells, unknown->outcome[0] != '\0' ? unknown->outcome : "not tried",
-							    unknown->reason[0] != '\0' ? unknown->reason : NULL, unknown->combination});
+		html_row(page->to, "hocc",
+			 (const char *[]){cells, unknown->outcome[0] != '\0' ? unknown->outcome : "not tried",
+					  unknown->reason[0] != '\0' ? unknown->reason : NULL, unknown->combination});
 	}
 	html_table_end(page->to);
 	str_append(page->to, "</details>\n");
@@ -346,11 +366,13 @@ static void add_values(const struct html_page *page)
 	const struct view_matrix *matrix = &page->model->matrix;
 	for (size_t i = 0; i < matrix->axis_count; i++) {
 		const struct view_axis *axis = &matrix->axes[i];
-		cleanup_free char *caption = text_format("%s (%s, %s)", axis->name, axis->type, axis->ordered ? "ordered" : "not ordered");
+		cleanup_free char *caption =
+			text_format("%s (%s, %s)", axis->name, axis->type, axis->ordered ? "ordered" : "not ordered");
 		html_table_start(page->to, caption, head);
 		for (size_t j = 0; j < axis->count; j++)
-			html_row(page->to, "htct", (const char *[]){axis->values[j].label, axis->values[j].detail, axis->values[j].identity,
-								    axis->values[j].skip_reason});
+			html_row(page->to, "htct",
+				 (const char *[]){axis->values[j].label, axis->values[j].detail, axis->values[j].identity,
+						  axis->values[j].skip_reason});
 		html_table_end(page->to);
 	}
 }
@@ -421,7 +443,8 @@ static void add_contents(const struct html_page *page)
 	str_append_format(page->to, "<nav aria-label=\"Sections of this report\"><ul>\n");
 	for (size_t i = 0; i < SECTIONS; i++)
 		if (sections[i].has(page->model))
-			str_append_format(page->to, "<li><a href=\"#i%zu-%s\">%s</a></li>\n", page->number, sections[i].id, sections[i].title);
+			str_append_format(page->to, "<li><a href=\"#i%zu-%s\">%s</a></li>\n", page->number, sections[i].id,
+					  sections[i].title);
 	str_append(page->to, "</ul></nav>\n");
 }
 

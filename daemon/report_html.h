@@ -7,7 +7,7 @@
 struct html_page {
 	struct str *to;
 	const struct report_model *model;
-	size_t number;	   /* of the investigation in the document: ids start with it */
+	size_t number;     /* of the investigation in the document: ids start with it */
 	const char *links; /* what leads to the state folder */
 };
 
@@ -15,7 +15,10 @@ struct html_page {
 void html_tag(struct str *to, const char *open, const char *text);
 /* The same in <code>; nothing where `text` is NULL. */
 void html_code(struct str *to, const char *text);
-/* A table that scrolls by itself where the page is narrow: caption, and the head's cells, "" for an empty one, NULL at the end. */
+/*
+ * A table that scrolls by itself where the page is narrow: caption, and the head's cells, "" for an empty one, NULL at the end. The
+ * roles are written out, because what is laid out in another way on a narrow page is no table to some browsers any more.
+ */
 void html_table_start(struct str *to, const char *caption, const char *const *head);
 void html_table_end(struct str *to);
 /* One row; `kinds` has a letter for each cell: 'h' a row's heading, 'c' code, 't' text, 'o' an outcome. NULL is an empty cell. */

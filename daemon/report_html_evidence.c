@@ -36,13 +36,13 @@ static void add_left_out(struct str *to, size_t all, size_t shown, const char *w
 
 void html_promises(const struct html_page *page)
 {
+	static const char *const unjudged_head[] = {"Why", "Function", "Blocks", "Place", NULL};
 	static const char *const head[] = {"Crate", "Place", "Probe", "Promise", "Instruction", "What it does", "Blocks", NULL};
 	const struct report_model *model = page->model;
 	long long shown = 0;
 	add_sentence(page->to, report_audit_sentence(model));
-	if (model->violation_kinds == 0)
-		return;
-	html_table_start(page->to, "Broken promises, by line of source", head);
+	if (model->violation_kinds > 0)
+		html_table_start(page->to, "Broken promises, by line of source", head);
 	for (size_t i = 0; i < model->violation_kinds; i++) {
 		const struct report_violation *violation = &model->violations[i];
 		cleanup_free char *blocks = text_format("%zu", violation->blocks);
@@ -52,8 +52,18 @@ void html_promises(const struct html_page *page)
 					  or_what(violation->text, violation->what), blocks});
 		shown += (long long)violation->blocks;
 	}
-	html_table_end(page->to);
+	if (model->violation_kinds > 0)
+		html_table_end(page->to);
 	add_left_out(page->to, (size_t)model->violation_count, (size_t)shown, "broken promises");
+	if (model->unjudged_count == 0)
+		return;
+	html_table_start(page->to, "Blocks that could not be judged", unjudged_head);
+	for (size_t i = 0; i < model->unjudged_count; i++) {
+		const struct report_unjudged *unjudged = &model->unjudged[i];
+		cleanup_free char *blocks = text_format("%zu", unjudged->blocks);
+		html_row(page->to, "hctc", (const char *[]){unjudged->reason, unjudged->function, blocks, unjudged->where});
+	}
+	html_table_end(page->to);
 }
 
 /* Paths ---------------------------------------------------------------------------------------------------------------- */
@@ -94,14 +104,14 @@ static void add_broken_path(struct str *to, const struct report_path *path)
 	for (size_t i = 0; i < path->count; i++) {
 		const struct report_step *step = &path->steps[i];
 		cleanup_free char *line = step->line > 0 ? text_format("%lld", step->line) : NULL;
-		str_append_format(to, "<tr class=\"%s\">", step_class(step->role));
-		html_tag(to, "th scope=\"row\"", step->role);
-		str_append(to, "<td>");
+		str_append_format(to, "<tr role=\"row\" class=\"%s\">", step_class(step->role));
+		html_tag(to, "th role=\"rowheader\" scope=\"row\"", step->role);
+		str_append(to, "<td role=\"cell\">");
 		html_code(to, step->address);
-		str_append(to, "</td><td>");
+		str_append(to, "</td><td role=\"cell\">");
 		html_code(to, step->text);
 		str_append(to, "</td>");
-		html_tag(to, "td", line);
+		html_tag(to, "td role=\"cell\"", line);
 		str_append(to, "</tr>\n");
 	}
 	html_table_end(to);
@@ -132,8 +142,9 @@ void html_paths(const struct html_page *page)
 		html_table_start(page->to, "What becomes of the other blocks", head);
 		for (size_t i = full; i < end; i++) {
 			const struct report_path *path = &model->paths[i];
-			html_row(page->to, "ccctct", (const char *[]){path->function, path->probe, path->where, path->state, path->destroys,
-								      or_what(path->consequence, path->text)});
+			html_row(page->to, "ccctct",
+				 (const char *[]){path->function, path->probe, path->where, path->state, path->destroys,
+						  or_what(path->consequence, path->text)});
 		}
 		html_table_end(page->to);
 		str_append(page->to, "</details>\n");
@@ -145,21 +156,25 @@ void html_paths(const struct html_page *page)
 
 static void add_side(struct str *to, const struct report_side *side)
 {
-	str_append(to, "<td class=\"address\">");
+	str_append(to, "<td role=\"cell\" class=\"address\">");
 	if (side->label != NULL) {
 		html_tag(to, "b", side->label);
 		str_append(to, " ");
 	}
 	markup_html(to, side->address);
-	str_append(to, "</td><td class=\"code\"");
-	if (side->source != NULL) {
-		str_append(to, " title=\"");
-		markup_html(to, side->source);
-		str_append(to, "\"");
-	}
-	str_append(to, ">");
-	markup_html(to, side->text);
 	str_append(to, "</td>");
+	html_tag(to, "td role=\"cell\" class=\"code\"", side->text);
+}
+
+/* The lines of source that begin here, above what was made of them. */
+static void add_source(struct str *to, const struct report_row *row)
+{
+	if (row->bad.source == NULL && row->good.source == NULL)
+		return;
+	str_append(to, "<tr role=\"row\" class=\"source\"><td role=\"cell\"></td>");
+	html_tag(to, "td role=\"cell\" colspan=\"2\"", row->bad.source);
+	html_tag(to, "td role=\"cell\" colspan=\"2\"", row->good.source);
+	str_append(to, "<td role=\"cell\"></td></tr>\n");
 }
 
 /* How a row differs, as a sign and a word. */
@@ -181,16 +196,19 @@ static void add_sign(struct str *to, const struct report_row *row)
 	while (at + 1 < sizeof signs / sizeof signs[0] && !text_equal(signs[at].change, row->change))
 		at++;
 	const char *class = row->deciding ? step_class(row->role) : signs[at].class;
-	str_append_format(to, "<tr class=\"%s\"><td class=\"sign\"><span aria-hidden=\"true\">%s</span><span class=\"unseen\">%s</span></td>",
+	str_append_format(to,
+			  "<tr role=\"row\" class=\"%s\"><td role=\"cell\" class=\"sign\"><span "
+			  "aria-hidden=\"true\">%s</span><span class=\"unseen\">%s</span></td>",
 			  class, signs[at].sign, signs[at].word);
 }
 
 static void add_row(struct str *to, const struct report_row *row)
 {
+	add_source(to, row);
 	add_sign(to, row);
 	add_side(to, &row->bad);
 	add_side(to, &row->good);
-	str_append(to, "<td class=\"role\">");
+	str_append(to, "<td role=\"cell\">");
 	if (row->role != NULL)
 		html_tag(to, "strong", row->role);
 	else if (row->deciding)
@@ -204,11 +222,15 @@ static void add_rows(struct str *to, const char *caption, const struct report_ne
 {
 	static const char *const head[] = {"", "Address", "Bad", "Address", "Good", "Why it matters", NULL};
 	size_t hidden = 0;
+	str_append(to, "<div class=\"assembly\">\n");
 	html_table_start(to, caption, head);
 	for (size_t i = 0; i <= neighbour->count; i++) {
 		bool is_shown = i < neighbour->count && (shown == NULL || shown[i]);
 		if (hidden > 0 && (is_shown || i == neighbour->count)) {
-			str_append_format(to, "<tr class=\"gap\"><td></td><td colspan=\"5\">%zu lines left out</td></tr>\n", hidden);
+			str_append_format(to,
+					  "<tr role=\"row\" class=\"gap\"><td role=\"cell\"></td><td role=\"cell\" "
+					  "colspan=\"5\">%zu lines left out</td></tr>\n",
+					  hidden);
 			hidden = 0;
 		}
 		if (is_shown)
@@ -217,6 +239,7 @@ static void add_rows(struct str *to, const char *caption, const struct report_ne
 			hidden++;
 	}
 	html_table_end(to);
+	str_append(to, "</div>\n");
 }
 
 static void add_comparison(const struct html_page *page, const struct report_neighbour *neighbour, bool in_full)
@@ -224,7 +247,8 @@ static void add_comparison(const struct html_page *page, const struct report_nei
 	struct str *to = page->to;
 	cleanup_free bool *shown = memory_new(neighbour->count + 1, sizeof *shown);
 	size_t marked = report_excerpt(neighbour, in_full ? EXCERPT_ROWS : EXCERPT_ROWS / 2, shown);
-	cleanup_free char *caption = text_format("%s: bad on the left, good on the right", or_what(neighbour->symbol, "the function"));
+	cleanup_free char *caption =
+		text_format("%s: bad on the left, good on the right", or_what(neighbour->symbol, "the function"));
 	if (!in_full)
 		str_append(to, "<details><summary>Side by side</summary>\n");
 	add_rows(to, caption, neighbour, shown);
@@ -245,14 +269,16 @@ void html_assembly(const struct html_page *page)
 	const struct report_neighbour *first = report_compared(model);
 	if (first != NULL)
 		html_tag(page->to, "p",
-			 "One line an instruction. Between the two: = the same, ~ the same with other registers, \xE2\x89\xA0 changed, "
-			 "\xE2\x88\x92 only in the bad one, + only in the good one. The steps of the broken path are named in the last column.");
+			 "One line an instruction. Between the two: = the same, ~ the same with other registers, \xE2\x89\xA0 "
+			 "changed, "
+			 "\xE2\x88\x92 only in the bad one, + only in the good one. The steps of the broken path are named in the "
+			 "last column.");
 	for (size_t i = 0; i < model->neighbour_count; i++) {
 		const struct report_neighbour *neighbour = &model->neighbours[i];
-		cleanup_free char *title = neighbour->axis != NULL ? text_format("%s: %s is good, %s is bad", neighbour->axis,
-										   or_what(neighbour->value, "?"),
-										   or_what(neighbour->bad_value, "?"))
-								   : text_copy(or_what(neighbour->combination, "A good neighbour"));
+		cleanup_free char *title = neighbour->axis != NULL
+						   ? text_format("%s: %s is good, %s is bad", neighbour->axis,
+								 or_what(neighbour->value, "?"), or_what(neighbour->bad_value, "?"))
+						   : text_copy(or_what(neighbour->combination, "A good neighbour"));
 		html_tag(page->to, "h3", title);
 		add_sentence(page->to, report_neighbour_sentence(neighbour));
 		if (neighbour->count > 0)
@@ -275,8 +301,9 @@ void html_pass(const struct html_page *page)
 		return;
 	html_table_start(page->to, "One switch changed, everything else as in the bad cell", head);
 	for (size_t i = 0; i < pass->count; i++)
-		html_row(page->to, "hcot", (const char *[]){pass->flips[i].name, pass->flips[i].flags, or_what(pass->flips[i].outcome, "not tried"),
-							    pass->flips[i].reason});
+		html_row(page->to, "hcot",
+			 (const char *[]){pass->flips[i].name, pass->flips[i].flags, or_what(pass->flips[i].outcome, "not tried"),
+					  pass->flips[i].reason});
 	html_table_end(page->to);
 }
 
@@ -293,7 +320,8 @@ void html_twins(const struct html_page *page)
 		markup_html(page->to, twin->reason);
 		str_append(page->to, "</p>\n<p>The edit in ");
 		html_code(page->to, twin->where);
-		str_append(page->to, text_equal(twin->origin, "audit") ? ", made from the audit:</p>\n" : ", asked for by the user:</p>\n");
+		str_append(page->to,
+			   text_equal(twin->origin, "audit") ? ", made from the audit:</p>\n" : ", asked for by the user:</p>\n");
 		markup_block(&edit, "- ", twin->find);
 		markup_block(&edit, "+ ", twin->replace);
 		if (edit.length > 0)
@@ -344,15 +372,15 @@ void html_files(const struct html_page *page)
 	html_table_start(page->to, "Files that the evidence was read from", head);
 	for (size_t i = 0; i < model->artifact_count; i++) {
 		const struct report_artifact *artifact = &model->artifacts[i];
-		str_append(page->to, "<tr><th scope=\"row\">");
+		str_append(page->to, "<tr role=\"row\"><th role=\"rowheader\" scope=\"row\">");
 		if (artifact->path != NULL)
 			html_link(page, artifact->path, or_what(artifact->name, artifact->path));
 		else
 			markup_html(page->to, or_what(artifact->name, "not in the evidence's folder"));
 		str_append(page->to, "</th>");
-		html_tag(page->to, "td", artifact->kind);
-		html_tag(page->to, "td", artifact->title);
-		html_tag(page->to, "td", artifact->of);
+		html_tag(page->to, "td role=\"cell\"", artifact->kind);
+		html_tag(page->to, "td role=\"cell\"", artifact->title);
+		html_tag(page->to, "td role=\"cell\"", artifact->of);
 		str_append(page->to, "</tr>\n");
 	}
 	html_table_end(page->to);

@@ -11,12 +11,12 @@
 #include "outcome.h"
 
 enum {
-	ROWS = 2000,		/* more are left out, with a note */
-	TITLED_CELLS = 20000,	/* more go without the text that a mouse brings up */
-	CELL_WIDTH = 22,	/* pixels */
+	ROWS = 2000,          /* more are left out, with a note */
+	TITLED_CELLS = 20000, /* more go without the text that a mouse brings up */
+	CELL_WIDTH = 22,      /* pixels */
 	ROW_HEIGHT = 20,
-	LETTER = 7,		/* of the labels' font */
-	LABEL_LETTERS = 24	/* longer labels are cut in the picture */
+	LETTER = 7,        /* of the labels' font */
+	LABEL_LETTERS = 24 /* longer labels are cut in the picture */
 };
 
 /* The rows that hold cells, as the walk index of their first. */
@@ -119,8 +119,9 @@ struct picture {
 	const struct view_matrix *matrix;
 	const struct view_first_bad *first_bad;
 	const struct rows *rows;
-	size_t *columns;  /* x of each axis' labels; of the last axis: of the first cell */
-	size_t headroom;  /* height of the labels above the cells */
+	size_t *columns; /* x of each axis' labels; of the last axis: of the first cell */
+	size_t headroom; /* height of the labels above the cells */
+	size_t width;
 	bool titled;
 };
 
@@ -129,7 +130,8 @@ static void draw_heads(const struct picture *picture)
 	const struct view_matrix *matrix = picture->matrix;
 	size_t last = matrix->axis_count - 1;
 	for (size_t i = 0; i < last; i++) {
-		str_append_format(picture->to, "<text class=\"axis\" x=\"%zu\" y=\"%zu\">", picture->columns[i], picture->headroom - 6);
+		str_append_format(picture->to, "<text class=\"axis\" x=\"%zu\" y=\"%zu\">", picture->columns[i],
+				  picture->headroom - 6);
 		add_label(picture->to, matrix->axes[i].name);
 		str_append(picture->to, "</text>\n");
 	}
@@ -152,7 +154,8 @@ static void draw_cell(const struct picture *picture, size_t row, size_t column)
 	if (outcome == VIEW_ABSENT)
 		return;
 	bool first_bad = picture->first_bad->combination != NULL && (size_t)picture->first_bad->walk_index == index;
-	str_append_format(to, "<g class=\"%s%s\">", html_outcome_class(outcome_name((enum outcome)outcome)), first_bad ? " first" : "");
+	str_append_format(to, "<g class=\"%s%s\">", html_outcome_class(outcome_name((enum outcome)outcome)),
+			  first_bad ? " first" : "");
 	if (picture->titled) {
 		str_append(to, "<title>");
 		for (size_t i = 0; i < matrix->axis_count; i++) {
@@ -161,14 +164,18 @@ static void draw_cell(const struct picture *picture, size_t row, size_t column)
 		}
 		str_append_format(to, "%s%s</title>", word_of(outcome), first_bad ? " (the first bad combination)" : "");
 	}
-	str_append_format(to, "<rect x=\"%zu\" y=\"%zu\" width=\"%d\" height=\"%d\" rx=\"2\"/><text x=\"%zu\" y=\"%zu\">%c</text></g>", x, y,
-			  CELL_WIDTH - 2, ROW_HEIGHT - 2, x + CELL_WIDTH / 2 - 1, y + 13, letter_of(outcome));
+	str_append_format(to,
+			  "<rect x=\"%zu\" y=\"%zu\" width=\"%d\" height=\"%d\" rx=\"2\"/><text x=\"%zu\" y=\"%zu\">%c</text></g>",
+			  x, y, CELL_WIDTH - 2, ROW_HEIGHT - 2, x + CELL_WIDTH / 2 - 1, y + 13, letter_of(outcome));
 }
 
 static void draw_row(const struct picture *picture, size_t row)
 {
 	const struct view_matrix *matrix = picture->matrix;
 	size_t first = picture->rows->first[row];
+	if (row > 0 && matrix->axis_count > 2 && !same_until(matrix, 0, first, picture->rows->first[row - 1]))
+		str_append_format(picture->to, "<path class=\"rule\" d=\"M0 %zuH%zu\"/>", picture->headroom + row * ROW_HEIGHT - 1,
+				  picture->width);
 	for (size_t i = 0; i + 1 < matrix->axis_count; i++) {
 		if (row > 0 && same_until(matrix, i, first, picture->rows->first[row - 1]))
 			continue;
@@ -182,31 +189,48 @@ static void draw_row(const struct picture *picture, size_t row)
 	str_append(picture->to, "\n");
 }
 
+/*
+ * Where the cells are few, they come first, and the label that changes most often stands beside them: both are then seen on a
+ * telephone.  Else the labels come first, as in the table.  Returns the width of the picture.
+ */
+static size_t place_columns(const struct view_matrix *matrix, size_t *columns)
+{
+	enum { NARROW = 10, GAP = 8, MARGIN = 2 };
+	size_t last = matrix->axis_count - 1;
+	bool cells_first = across(matrix)->count <= NARROW;
+	size_t x = MARGIN + (cells_first ? across(matrix)->count * CELL_WIDTH + GAP : 0);
+	for (size_t i = 0; i < last; i++) {
+		size_t axis = cells_first ? last - 1 - i : i;
+		columns[axis] = x;
+		x += longest_label(&matrix->axes[axis]) * LETTER + GAP;
+	}
+	columns[last] = cells_first ? MARGIN : x;
+	return x + (cells_first ? 0 : across(matrix)->count * CELL_WIDTH) + MARGIN;
+}
+
 static void draw(const struct html_page *page, const struct rows *rows)
 {
 	const struct view_matrix *matrix = &page->model->matrix;
 	cleanup_free size_t *columns = memory_new(matrix->axis_count, sizeof *columns);
-	size_t x = 2;
-	for (size_t i = 0; i < matrix->axis_count; i++) {
-		columns[i] = x;
-		x += longest_label(&matrix->axes[i]) * LETTER + 8;
-	}
-	size_t width = columns[matrix->axis_count - 1] + across(matrix)->count * CELL_WIDTH + 2;
+	size_t width = place_columns(matrix, columns);
 	const struct picture picture = {.to = page->to,
 					.matrix = matrix,
 					.first_bad = &page->model->first_bad,
 					.rows = rows,
 					.columns = columns,
+					.width = width,
 					.headroom = longest_label(across(matrix)) * LETTER + 10,
 					.titled = rows->count * across(matrix)->count <= TITLED_CELLS};
 	size_t height = picture.headroom + rows->count * ROW_HEIGHT + 2;
-	str_append_format(page->to,
-			  "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"The matrix as a picture\">\n"
-			  "<svg class=\"matrix\" role=\"img\" aria-labelledby=\"i%zu-picture\" width=\"%zu\" height=\"%zu\" viewBox=\"0 0 %zu "
-			  "%zu\">\n<title id=\"i%zu-picture\">The matrix: %lld good, %lld bad of %lld cells; the table below says the "
-			  "same</title>\n",
-			  page->number, width, height, width, height, page->number, page->model->about.good, page->model->about.bad,
-			  page->model->about.cells);
+	str_append_format(
+		page->to,
+		"<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"The matrix as a picture\">\n"
+		"<svg class=\"matrix\" role=\"img\" aria-labelledby=\"i%zu-picture\" width=\"%zu\" height=\"%zu\" viewBox=\"0 0 "
+		"%zu "
+		"%zu\">\n<title id=\"i%zu-picture\">The matrix: %lld good, %lld bad of %lld cells; the table below says the "
+		"same</title>\n",
+		page->number, width, height, width, height, page->number, page->model->about.good, page->model->about.bad,
+		page->model->about.cells);
 	draw_heads(&picture);
 	for (size_t i = 0; i < rows->count; i++)
 		draw_row(&picture, i);
@@ -233,8 +257,8 @@ static void add_row_heads(const struct view_matrix *matrix, const struct rows *r
 			continue;
 		while (end < rows->count && same_until(matrix, i, rows->first[row], rows->first[end]))
 			end++;
-		cleanup_free char *open = text_format("th scope=\"%s\" rowspan=\"%zu\"", i + 2 < matrix->axis_count ? "rowgroup" : "row",
-						      end - row);
+		cleanup_free char *open =
+			text_format("th scope=\"%s\" rowspan=\"%zu\"", i + 2 < matrix->axis_count ? "rowgroup" : "row", end - row);
 		html_tag(to, open, label_at(matrix, i, rows->first[row]));
 	}
 }
@@ -272,11 +296,14 @@ static void add_legend(const struct view_matrix *matrix, struct str *to)
 	str_append(to, "<ul class=\"legend\">\n");
 	for (int i = 0; i < OUTCOME_COUNT; i++)
 		if (present[i])
-			str_append_format(to, "<li><span class=\"%s\">%c</span> %s: %s</li>\n",
+			str_append_format(to, "<li><span class=\"%s\">%c</span> %s%s%s</li>\n",
 					  html_outcome_class(outcome_name((enum outcome)i)), letter_of((unsigned char)i),
-					  word_of((unsigned char)i), outcome_meaning((enum outcome)i));
-	str_append(to, "<li>An empty place is a combination that the investigation excludes; the thick frame is the first bad one.</li>\n"
-		       "</ul>\n");
+					  word_of((unsigned char)i), i == OUTCOME_UNDECIDED ? "" : ": ",
+					  i == OUTCOME_UNDECIDED ? "" : outcome_meaning((enum outcome)i));
+	str_append(
+		to,
+		"<li>An empty place is a combination that the investigation excludes; the thick frame is the first bad one.</li>\n"
+		"</ul>\n");
 }
 
 void html_matrix(const struct html_page *page)

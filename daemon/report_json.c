@@ -88,7 +88,8 @@ static json_t *matrix_of(const struct view_matrix *matrix)
 		json_t *cell = json_object();
 		json_t *position = json_array();
 		for (size_t j = 0; j < matrix->axis_count; j++)
-			json_array_append_new(position, json_integer((json_int_t)(i / matrix->axes[j].stride % matrix->axes[j].count)));
+			json_array_append_new(position,
+					      json_integer((json_int_t)(i / matrix->axes[j].stride % matrix->axes[j].count)));
 		set_number(cell, "walk_index", (long long)i);
 		json_object_set_new(cell, "position", position);
 		json_object_set_new(cell, "outcome", outcome_of(matrix->outcomes[i]));
@@ -220,8 +221,8 @@ void report_json(const struct report_model *models, size_t count, const char *li
 	json_t *investigations = json_array();
 	for (size_t i = 0; i < count; i++)
 		json_array_append_new(investigations, investigation_of(&models[i]));
-	json_t *document = json_pack("{s:s, s:i, s:s, s:o, s:o}", "format", "bisectd-report", "version", REPORT_JSON_VERSION, "bisectd",
-				     BISECTD_VERSION, "links", text_of(links), "investigations", investigations);
+	json_t *document = json_pack("{s:s, s:i, s:s, s:o, s:o}", "format", "bisectd-report", "version", REPORT_JSON_VERSION,
+				     "bisectd", BISECTD_VERSION, "links", text_of(links), "investigations", investigations);
 	cleanup_free char *dump = json_dumps(document, JSON_INDENT(1) | JSON_ENSURE_ASCII);
 	if (dump == NULL)
 		memory_exhausted();

@@ -56,10 +56,19 @@ static void add_verdict(const struct report_model *model, struct str *to)
 		add(to, "\n", model->said_text);
 		str_append(to, "\n");
 	}
+	for (size_t i = 0; i < model->fix_count; i++) {
+		const struct report_fix *fix = &model->fixes[i];
+		add_code(to, "\nFixed by ", fix->value);
+		add(to, " on ", fix->axis);
+		if (fix->detail != NULL)
+			add(to, ": ", fix->detail);
+		str_append(to, "\n");
+	}
 	if (model->reason_count > 0)
 		str_append(to, "\n| rule | | why |\n| --- | --- | --- |\n");
 	for (size_t i = 0; i < model->reason_count; i++)
-		add_row(to, "ctt", (const char *[]){model->reasons[i].rule, report_holds(model->reasons[i].holds), model->reasons[i].text});
+		add_row(to, "ctt",
+			(const char *[]){model->reasons[i].rule, report_holds(model->reasons[i].holds), model->reasons[i].text});
 	if (model->missing_count > 0)
 		str_append(to, "\nWhat is missing:\n\n");
 	for (size_t i = 0; i < model->missing_count; i++) {
@@ -113,13 +122,16 @@ static void add_matrix(const struct report_model *model, struct str *to)
 static void add_unknowns(const struct report_model *model, struct str *to)
 {
 	if (model->unknown_count > 0)
-		str_append(to, "\n### Not known\n\n| cells | outcome | reasons | such as | because |\n| --- | --- | --- | --- | --- |\n");
+		str_append(
+			to,
+			"\n### Not known\n\n| cells | outcome | reasons | such as | because |\n| --- | --- | --- | --- | --- |\n");
 	for (size_t i = 0; i < model->unknown_count; i++) {
 		const struct report_unknown *unknown = &model->unknown[i];
 		cleanup_free char *cells = text_format("%lld", unknown->cells);
 		cleanup_free char *reasons = text_format("%zu", unknown->reasons);
-		add_row(to, "tttcc", (const char *[]){cells, unknown->outcome, reasons, unknown->example->combination,
-						      unknown->example->reason});
+		add_row(to, "tttcc",
+			(const char *[]){cells, unknown->outcome, reasons, unknown->example->combination,
+					 unknown->example->reason});
 	}
 }
 
@@ -160,6 +172,11 @@ static void add_violations(const struct report_model *model, struct str *to)
 					 violation->text != NULL ? violation->text : violation->what, blocks});
 	}
 	add_more(to, model->violation_kinds, LISTED);
+	for (size_t i = 0; i < model->unjudged_count && i < LISTED; i++) {
+		str_append_format(to, "%s- %zu not judged", i == 0 ? "\n" : "", model->unjudged[i].blocks);
+		add_code(to, ": ", model->unjudged[i].reason);
+		str_append(to, "\n");
+	}
 }
 
 static void add_paths(const struct report_model *model, struct str *to)
@@ -239,8 +256,9 @@ static void add_pass(const struct report_pass *pass, struct str *to)
 	if (pass->count > 0)
 		str_append(to, "\n| one change | outcome | why |\n| --- | --- | --- |\n");
 	for (size_t i = 0; i < pass->count && i < LISTED; i++)
-		add_row(to, "ctt", (const char *[]){pass->flips[i].flags != NULL ? pass->flips[i].flags : pass->flips[i].name,
-						    pass->flips[i].outcome, pass->flips[i].reason});
+		add_row(to, "ctt",
+			(const char *[]){pass->flips[i].flags != NULL ? pass->flips[i].flags : pass->flips[i].name,
+					 pass->flips[i].outcome, pass->flips[i].reason});
 }
 
 static void add_twins(const struct report_model *model, struct str *to)

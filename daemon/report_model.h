@@ -21,7 +21,7 @@
 struct report_unknown {
 	const char *outcome; /* "not tried" where there is none */
 	long long cells;
-	size_t reasons;			    /* different ones */
+	size_t reasons;                     /* different ones */
 	const struct view_unknown *example; /* the first in walk order */
 };
 
@@ -36,6 +36,14 @@ struct report_violation {
 	const char *instruction;
 	const char *what;
 	const char *text;
+	size_t blocks;
+};
+
+/* Blocks that could not be judged for one reason; function and place are the first's. */
+struct report_unjudged {
+	const char *reason;
+	const char *function;
+	const char *where;
 	size_t blocks;
 };
 
@@ -70,9 +78,10 @@ struct report_side {
 struct report_row {
 	struct report_side bad;
 	struct report_side good;
-	const char *change; /* "same", "renamed", "changed", "left-only" (only in the bad one), "right-only" (only in the good one) */
-	const char *note;   /* why it counts as changed, or NULL */
-	const char *role;   /* of the broken path, where the bad line is a step of it; else NULL */
+	const char
+		*change;  /* "same", "renamed", "changed", "left-only" (only in the bad one), "right-only" (only in the good one) */
+	const char *note; /* why it counts as changed, or NULL */
+	const char *role; /* of the broken path, where the bad line is a step of it; else NULL */
 	bool deciding;
 };
 
@@ -131,7 +140,7 @@ struct report_artifact {
 	const char *kind;
 	const char *title;
 	const char *path; /* relative to the state folder, or NULL where the worker's answer led out of its folder */
-	const char *of;	  /* the combination */
+	const char *of;   /* the combination */
 };
 
 struct report_reason {
@@ -139,6 +148,13 @@ struct report_reason {
 	const char *kind;
 	const char *text;
 	int holds; /* 1, 0, or -1: not known */
+};
+
+/* What the accused is fixed by. */
+struct report_fix {
+	const char *axis;
+	const char *value;
+	const char *detail; /* or NULL */
 };
 
 struct report_missing {
@@ -157,7 +173,7 @@ struct report_model {
 	char *sandboxes;
 
 	json_t *evidence; /* view_evidence, or NULL */
-	json_t *judged;	  /* verdict_judge, or NULL */
+	json_t *judged;   /* verdict_judge, or NULL */
 
 	const char *verdict; /* the word, NULL where nothing was judged */
 	const char *title;
@@ -181,10 +197,14 @@ struct report_model {
 	size_t unknown_count;
 	struct report_reason *reasons;
 	size_t reason_count;
+	struct report_fix *fixes;
+	size_t fix_count;
 	struct report_missing *missing;
 	size_t missing_count;
 	struct report_violation *violations; /* by line of source; all together are `violation_count` */
 	size_t violation_kinds;
+	struct report_unjudged *unjudged;
+	size_t unjudged_count;
 	struct report_path *paths; /* the broken ones first */
 	size_t path_count;
 	struct report_neighbour *neighbours;

@@ -141,12 +141,15 @@ static void add_violations(const struct report_model *model, struct str *to)
 		add_part(&line, ", probe ", violation->probe);
 		add_line(to, "  %s: %s (%zu block%s)", str_text(&line), or_what(violation->promise, or_what(violation->kind, "?")),
 			 violation->blocks, violation->blocks == 1 ? "" : "s");
-		if (violation->instruction != NULL)
-			add_line(to, "    %s%s%s", violation->instruction, violation->what != NULL ? " changes " : "",
-				 or_what(violation->what, ""));
 		if (violation->text != NULL)
 			add_line(to, "    %s", violation->text);
+		else if (violation->instruction != NULL)
+			add_line(to, "    %s%s%s", violation->instruction, violation->what != NULL ? " changes " : "",
+				 or_what(violation->what, ""));
 	}
+	for (size_t i = 0; i < model->unjudged_count; i++)
+		add_line(to, "  not judged: %s (%zu block%s)", model->unjudged[i].reason, model->unjudged[i].blocks,
+			 model->unjudged[i].blocks == 1 ? "" : "s");
 }
 
 static void add_path(const struct report_path *path, struct str *to)
@@ -158,7 +161,8 @@ static void add_path(const struct report_path *path, struct str *to)
 	add_line(to, "  %s", str_text(&line));
 	for (size_t i = 0; i < path->count; i++) {
 		const struct report_step *step = &path->steps[i];
-		add_line(to, "    %-10s  %-12s  %s", or_what(step->role, "?"), or_what(step->address, ""), or_what(step->text, "?"));
+		add_line(to, "    %-10s  %-12s  %s", or_what(step->role, "?"), or_what(step->address, ""),
+			 or_what(step->text, "?"));
 	}
 	if (path->consequence != NULL)
 		add_line(to, "    %s", path->consequence);
@@ -226,8 +230,8 @@ static void add_pass(const struct report_pass *pass, struct str *to)
 		add_line(to, "  %s", sentence);
 	for (size_t i = 0; i < pass->count; i++) {
 		const struct report_flip *flip = &pass->flips[i];
-		add_line(to, "  with %s alone: %s%s%s", or_what(flip->name, or_what(flip->flags, "?")), or_what(flip->outcome, "not tried"),
-			 flip->reason != NULL ? ": " : "", or_what(flip->reason, ""));
+		add_line(to, "  with %s alone: %s%s%s", or_what(flip->name, or_what(flip->flags, "?")),
+			 or_what(flip->outcome, "not tried"), flip->reason != NULL ? ": " : "", or_what(flip->reason, ""));
 	}
 }
 
@@ -272,6 +276,9 @@ static void add_verdict(const struct report_model *model, struct str *to)
 		return;
 	}
 	add_line(to, "  %s", or_what(model->title, model->verdict));
+	for (size_t i = 0; i < model->fix_count; i++)
+		add_line(to, "  fixed by %s=%s%s%s", or_what(model->fixes[i].axis, "?"), or_what(model->fixes[i].value, "?"),
+			 model->fixes[i].detail != NULL ? ": " : "", or_what(model->fixes[i].detail, ""));
 	for (size_t i = 0; i < model->reason_count; i++)
 		add_line(to, "  %-13s  %s: %s", report_holds(model->reasons[i].holds), or_what(model->reasons[i].rule, "?"),
 			 or_what(model->reasons[i].text, "?"));

@@ -46,9 +46,9 @@ char *report_audit_sentence(const struct report_model *model)
 {
 	if (!model->audited)
 		return NULL;
-	return text_format("%lld block%s of inline assembly, %lld judged, %lld could not be judged, %lld broken promise%s", model->blocks,
-			   model->blocks == 1 ? "" : "s", model->judged_blocks, model->not_judged_blocks, model->violation_count,
-			   model->violation_count == 1 ? "" : "s");
+	return text_format("%lld block%s of inline assembly, %lld judged, %lld could not be judged, %lld broken promise%s",
+			   model->blocks, model->blocks == 1 ? "" : "s", model->judged_blocks, model->not_judged_blocks,
+			   model->violation_count, model->violation_count == 1 ? "" : "s");
 }
 
 char *report_paths_sentence(const struct report_model *model)
@@ -57,9 +57,10 @@ char *report_paths_sentence(const struct report_model *model)
 		return NULL;
 	size_t broken = report_model_paths(model, "broken");
 	size_t sleeping = report_model_paths(model, "sleeping");
-	return text_format("%zu broken (what the block destroys is read), %zu sleeping (the promise is broken, and nothing reads it "
-			   "here), %zu not known",
-			   broken, sleeping, model->path_count - broken - sleeping);
+	return text_format(
+		"%zu broken (what the block destroys is read), %zu sleeping (the promise is broken, and nothing reads it "
+		"here), %zu not known",
+		broken, sleeping, model->path_count - broken - sleeping);
 }
 
 char *report_pass_sentence(const struct report_pass *pass)
@@ -99,7 +100,8 @@ const struct report_neighbour *report_compared(const struct report_model *model)
 }
 
 /* Marks rows around each one that is `wanted`, until `most` are marked. */
-static size_t mark_around(const struct report_neighbour *neighbour, bool steps, size_t around, size_t most, size_t marked, bool *shown)
+static size_t mark_around(const struct report_neighbour *neighbour, bool steps, size_t around, size_t most, size_t marked,
+			  bool *shown)
 {
 	for (size_t i = 0; i < neighbour->count; i++) {
 		const struct report_row *row = &neighbour->rows[i];

@@ -33,9 +33,15 @@ static void what_cannot_be_seen_is_made_visible(void **state)
 		{"bell\x07 back\x08 delete\x7F", "bell\\x07 back\\x08 delete\\x7f"},
 		{"two\nlines\tand\r\na tab", "two lines and a tab"},
 		{"over\rwritten", "over\\x0dwritten"},
-		{"\xC2\x9B" "31m", "\\x9b31m"},
-		{"\xE2\x80\xAE" "drow", "\\u{202e}drow"},
-		{"a\xE2\x80\x8B" "b\xEF\xBB\xBF", "a\\u{200b}b\\u{feff}"},
+		{"\xC2\x9B"
+		 "31m",
+		 "\\x9b31m"},
+		{"\xE2\x80\xAE"
+		 "drow",
+		 "\\u{202e}drow"},
+		{"a\xE2\x80\x8B"
+		 "b\xEF\xBB\xBF",
+		 "a\\u{200b}b\\u{feff}"},
 		{"\xF3\xA0\x81\x81", "\\u{e0041}"},
 		{"\xFF\xC0\xAF\xED\xA0\x80\xF4\x90\x80\x80", "\\xff\\xc0\\xaf\\xed\\xa0\\x80\\xf4\\x90\\x80\\x80"},
 		{"cut \xE2\x82", "cut \\xe2\\x82"},
@@ -64,8 +70,8 @@ static void prose_in_markdown_is_only_prose(void **state)
 	(void)state;
 	static const struct example examples[] = {
 		{"<img src=x onerror=alert(1)> & co", "&lt;img src=x onerror=alert\\(1\\)\\> &amp; co"},
-		{"@torvalds see #123, GH-7, a/b#4 and me@here", "@" ZERO "torvalds see \\#" ZERO "123, GH-" ZERO "7, a/b\\#" ZERO
-							       "4 and me@" ZERO "here"},
+		{"@torvalds see #123, GH-7, a/b#4 and me@here",
+		 "@" ZERO "torvalds see \\#" ZERO "123, GH-" ZERO "7, a/b\\#" ZERO "4 and me@" ZERO "here"},
 		{"https://github.com/a/b/issues/1 www.a.b", "https:" ZERO "//github.com/a/b/issues/1 www." ZERO "a.b"},
 		{"[a](javascript:b) ![c](d) *e* _f_ `g` ~~h~~ $i$",
 		 "\\[a\\]\\(javascript:b\\) \\!\\[c\\]\\(d\\) \\*e\\* \\_f\\_ \\`g\\` \\~\\~h\\~\\~ \\$i\\$"},
@@ -124,7 +130,10 @@ static void json_takes_every_text(void **state)
 	(void)state;
 	static const struct example examples[] = {{NULL, ""},
 						  {"\x1B \xC3\xA9", "\x1B \xC3\xA9"},
-						  {"\xFF" "a\xED\xA0\x80", "\xEF\xBF\xBD" "a\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD"}};
+						  {"\xFF"
+						   "a\xED\xA0\x80",
+						   "\xEF\xBF\xBD"
+						   "a\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD"}};
 	for (size_t i = 0; i < sizeof examples / sizeof examples[0]; i++) {
 		cleanup_free char *valid = markup_utf8(examples[i].text);
 		assert_string_equal(valid, examples[i].shown);

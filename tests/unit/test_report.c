@@ -41,13 +41,12 @@ static enum outcome outcome_of(char letter)
 	return OUTCOME_UNDECIDED;
 }
 
-static void save_axis(struct store *store, long long id, size_t position, const char *name, const char *type,
-		      size_t stride, const char *const *labels, size_t count)
+static void save_axis(struct store *store, long long id, size_t position, const char *name, const char *type, size_t stride,
+		      const char *const *labels, size_t count)
 {
 	cleanup_error struct error error = {0};
 	long long axis;
-	assert_done(store_save_axis(store, id, position, name, type, position < 2, count, stride, &axis, &error),
-		    &error);
+	assert_done(store_save_axis(store, id, position, name, type, position < 2, count, stride, &axis, &error), &error);
 	for (size_t i = 0; i < count; i++) {
 		cleanup_free char *identity = text_format("%s %s", name, labels[i]);
 		assert_done(store_save_value(store, axis, i, labels[i], identity,
@@ -68,8 +67,7 @@ static void save_cell(struct store *store, long long id, size_t index, char lett
 	if (letter == ' ')
 		return;
 	if (index >= 18 && letter == '-') {
-		assert_done(store_save_skipped_place(store, id, index, combination, "no such toolchain", &error),
-			    &error);
+		assert_done(store_save_skipped_place(store, id, index, combination, "no such toolchain", &error), &error);
 		return;
 	}
 	assert_done(store_save_place(store, id, index, combination, key, &cell, &error), &error);
@@ -92,13 +90,12 @@ static struct store *open_matrix(const char *folder, const char *letters)
 	cleanup_error struct error error = {0};
 	struct store *store = NULL;
 	long long id;
-	const struct store_investigation investigation = {
-		.name = "usdt-86",
-		.question = "Since when?",
-		.file = "f",
-		.text = "t",
-		.notes = "override \"asm\" is in force\nsandbox: none asked for",
-		.bad = bad};
+	const struct store_investigation investigation = {.name = "usdt-86",
+							  .question = "Since when?",
+							  .file = "f",
+							  .text = "t",
+							  .notes = "override \"asm\" is in force\nsandbox: none asked for",
+							  .bad = bad};
 	assert_done(store_open(&store, folder, &error), &error);
 	assert_done(sql_run(store_connection(store), &error, "PRAGMA synchronous = OFF", ""), &error);
 	assert_done(store_begin(store, &error), &error);
@@ -235,7 +232,8 @@ static void save_all_evidence(struct store *store, const json_t *evidence)
 	save_evidence(store, "build", FIRST_BAD_CELL, NULL, json_object_get(evidence, "build"));
 	save_evidence(store, "passes", FIRST_BAD_CELL, NULL, json_object_get(evidence, "passes"));
 	json_array_foreach (json_object_get(evidence, "neighbours"), index, row)
-		save_evidence(store, "neighbour", json_integer_value(json_object_get(row, "other")), row, json_object_get(row, "data"));
+		save_evidence(store, "neighbour", json_integer_value(json_object_get(row, "other")), row,
+			      json_object_get(row, "data"));
 	json_array_foreach (json_object_get(evidence, "twins"), index, row) {
 		cleanup_free char *key = text_format("twin%zu", index);
 		save_twin(store, row, key);
@@ -332,10 +330,23 @@ static void formats_have_names(void **state)
 /* What an expert looks for is in every format that people read, and nothing that was not gathered gets a heading. */
 static void the_evidence_is_in_every_format(void **state)
 {
-	static const char *const everywhere[] = {"src/no-linker.rs:94:13", "usdt-impl", "serial:read", "preserves_flags",
-						 "sub rdi, rsi", "xor rax, rax", "jne 0x401260", "definition", "destroyer", "reader",
-						 "jne never jumps: ZF is always 1 here", "task::poll", "opt-level=0", "2 blocks|>2<|2 |",
-						 "no IR came out of the build", "What is missing|Missing|1712", "verdict|Verdict"};
+	static const char *const everywhere[] = {"src/no-linker.rs:94:13",
+						 "usdt-impl",
+						 "serial:read",
+						 "preserves_flags",
+						 "sub rdi, rsi",
+						 "xor rax, rax",
+						 "jne 0x401260",
+						 "definition",
+						 "destroyer",
+						 "reader",
+						 "jne never jumps: ZF is always 1 here",
+						 "task::poll",
+						 "opt-level=0",
+						 "2 blocks|>2<|2 |",
+						 "no IR came out of the build",
+						 "What is missing|Missing|1712",
+						 "verdict|Verdict"};
 	static const enum report_format formats[] = {REPORT_TEXT, REPORT_HTML};
 	struct store *store = open_matrix(*state, small);
 	json_t *evidence = read_evidence();
@@ -357,21 +368,27 @@ static void the_evidence_is_in_every_format(void **state)
 	assert_holds(html, "0x401236 xor rax, rax &lt;here&gt;");
 	assert_holds(html, "href=\"evidence/4/program.ll\"");
 	assert_null(strstr(html, "SQLite format"));
-	assert_holds(html, "<th scope=\"row\">stray</th>");
+	assert_holds(html, "<th role=\"rowheader\" scope=\"row\">stray</th>");
 	cleanup_free char *markdown = make_report(store, "usdt-86", *state, REPORT_MARKDOWN);
 	assert_holds(markdown, "```asm\n0x401230      sub rdi, rsi                     ; definition\n"
 			       "0x401236      xor rax, rax                     ; destroyer\n"
 			       "0x401239      jne 0x401260                     ; reader\n```\n");
-	assert_holds(markdown, "```diff\n push rbx\n mov rcx, rsi\n sub rdi, rsi    ; <- definition\n mov qword ptr [rdx], rdi\n"
-			       "-xor rax, rax    ; <- destroyer\n jne 0x401260    ; <- reader\n+xor rax, rax\n-ret\n+jmp 0x501240\n```\n");
+	assert_holds(markdown,
+		     "```diff\n push rbx\n mov rcx, rsi\n sub rdi, rsi    ; <- definition\n mov qword ptr [rdx], rdi\n"
+		     "-xor rax, rax    ; <- destroyer\n jne 0x401260    ; <- reader\n+xor rax, rax\n-ret\n+jmp 0x501240\n```\n");
 	assert_holds(markdown, "```diff\n-options(nomem, nostack, preserves_flags)\n+options(nomem, nostack)\n```\n");
 	store_close(store);
 }
 
 static void what_is_not_known_gets_no_heading(void **state)
 {
-	static const char *const headings[] = {"Promises of inline", "Paths through", "Assembly, beside", "with which it shows", "Twins", "Files"};
-	static const char *const broken[] = {"null", "7", "[]", "\"text\"", "{\"build\": 7, \"audit\": [], \"paths\": {}, \"artifacts\": 1}",
+	static const char *const headings[] = {"Promises of inline",  "Paths through", "Assembly, beside",
+					       "with which it shows", "Twins",         "Files"};
+	static const char *const broken[] = {"null",
+					     "7",
+					     "[]",
+					     "\"text\"",
+					     "{\"build\": 7, \"audit\": [], \"paths\": {}, \"artifacts\": 1}",
 					     "{\"audit\": {\"blocks\": 1}, \"paths\": [1, null, \"a\"], \"artifacts\": {}}"};
 	for (size_t i = 0; i < sizeof broken / sizeof broken[0]; i++) {
 		cleanup_free char *name = text_format("%zu", i);
@@ -393,8 +410,9 @@ static void what_is_not_known_gets_no_heading(void **state)
 
 /* ---- hostile text ---- */
 
-#define HOSTILE \
-	"\x1B[31m\n</td><script>alert(1)</script>\"' onload=x @octocat #123 GH-7 https://evil.example/ ```` `` [a](b) | \xE2\x80\xAE\x7F " \
+#define HOSTILE                                                                                                                    \
+	"\x1B[31m\n</td><script>alert(1)</script>\"' onload=x @octocat #123 GH-7 https://evil.example/ ```` `` [a](b) | "          \
+	"\xE2\x80\xAE\x7F "                                                                                                        \
 	"<!-- </details> &amp; \\"
 
 /* Every text in it gets a hostile beginning; where `all` is false, but for the words that the report goes by. */
@@ -441,9 +459,11 @@ static struct store *open_hostile(const char *folder, bool all)
 	save_all_evidence(store, poisoned);
 	json_decref(poisoned);
 	json_decref(evidence);
-	assert_done(sql_run(sql, &error, "UPDATE investigation SET name = ?1, question = ?1, notes = ?1, file = ?1", "t", HOSTILE), &error);
+	assert_done(sql_run(sql, &error, "UPDATE investigation SET name = ?1, question = ?1, notes = ?1, file = ?1", "t", HOSTILE),
+		    &error);
 	assert_done(sql_run(sql, &error, "UPDATE axis SET name = name || ?1", "t", HOSTILE), &error);
-	assert_done(sql_run(sql, &error, "UPDATE value SET label = label || ?1, identity = ?1, detail = ?1, skip_reason = ?1", "t", HOSTILE),
+	assert_done(sql_run(sql, &error, "UPDATE value SET label = label || ?1, identity = ?1, detail = ?1, skip_reason = ?1", "t",
+			    HOSTILE),
 		    &error);
 	assert_done(sql_run(sql, &error, "UPDATE place SET combination = combination || ?1", "t", HOSTILE), &error);
 	assert_done(sql_run(sql, &error, "UPDATE cell SET reason = ?1, signature = ?1, commands = ?1", "t", HOSTILE), &error);
@@ -609,7 +629,8 @@ static void text_that_is_no_utf8_is_shown_and_not_lost(void **state)
 
 static void artifacts_are_read_only_where_they_belong(void **state)
 {
-	static const char *const outside[] = {"evidence/4/link", "evidence/4/pipe", "evidence/4/folder", "evidence/4/none", "evidence/4/up/x"};
+	static const char *const outside[] = {"evidence/4/link", "evidence/4/pipe", "evidence/4/folder", "evidence/4/none",
+					      "evidence/4/up/x"};
 	cleanup_free char *evidence = path_join(*state, "evidence/4");
 	cleanup_free char *link = path_join(evidence, "link");
 	cleanup_free char *up = path_join(evidence, "up");
@@ -648,7 +669,8 @@ static void long_artifacts_are_cut_at_the_end_of_a_line(void **state)
 		put_file(*state, "evidence/4/long", str_text(&made));
 		assert_done(report_artifact_read(*state, "evidence/4/long", &text, &cut, &error), &error);
 		assert_int_equal(cut, i > 0);
-		assert_true(i > 0 ? text.length > ARTIFACT_LIMIT - 100 && text.data[text.length - 1] == '\n' : text.length == lengths[0]);
+		assert_true(i > 0 ? text.length > ARTIFACT_LIMIT - 100 && text.data[text.length - 1] == '\n'
+				  : text.length == lengths[0]);
 		assert_int_equal(strlen(text.data), text.length);
 	}
 }
@@ -671,7 +693,8 @@ static void links_lead_from_where_the_report_lies(void **state)
 		cleanup_error struct error error = {0};
 		cleanup_strlist struct strlist names = {0};
 		cleanup_str struct str report = {0};
-		const struct report_options options = {.format = REPORT_HTML, .state_folder = "/a/state", .folder = cases[i].folder};
+		const struct report_options options = {
+			.format = REPORT_HTML, .state_folder = "/a/state", .folder = cases[i].folder};
 		strlist_add(&names, "usdt-86");
 		assert_done(report_make(store_connection(store), &names, &options, &report, &error), &error);
 		if (strstr(str_text(&report), cases[i].href) == NULL)
@@ -717,9 +740,12 @@ static void the_first_bad_combination_is_posted_with_all_that_names_it(void **st
 	const char *text = json_string_value(json_object_get(finding, "text"));
 	const char *markdown = json_string_value(json_object_get(finding, "markdown"));
 	static const char *const parts[] = {
-		"crash, the program was killed by a signal", "It printed: ", "error: it broke",
+		"crash, the program was killed by a signal",
+		"It printed: ",
+		"error: it broke",
 		"Confirmed by a clean build and further runs; every earlier combination in walk order is decided.",
-		"To repeat it by hand:", "cargo run"};
+		"To repeat it by hand:",
+		"cargo run"};
 	for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
 		assert_holds(text, parts[i]);
 		assert_holds(markdown, parts[i]);
@@ -783,23 +809,11 @@ static void a_boundary_is_one_line_that_says_which_way_it_goes(void **state)
 	} cases[] = {
 		{{.axis = crate, .change = introduced, .from_value = from, .to_value = to, .pairs = 1},
 		 "crate: introduced by 0.6.0, 0.5.0 is still good; 1 pair of cells, not confirmed"},
-		{{.axis = crate,
-		  .change = fixed,
-		  .from_value = from,
-		  .to_value = to,
-		  .to_detail = detail,
-		  .pairs = 2,
-		  .gap = 1},
+		{{.axis = crate, .change = fixed, .from_value = from, .to_value = to, .to_detail = detail, .pairs = 2, .gap = 1},
 		 "crate: fixed by 0.6.0 (2023 Use sym), 0.5.0 is still bad, 1 value between them not tried or without evidence; 2 "
 		 "pairs of cells, not "
 		 "confirmed"},
-		{{.axis = crate,
-		  .change = introduced,
-		  .from_value = from,
-		  .to_value = to,
-		  .pairs = 9,
-		  .gap = 2,
-		  .confirmed = true},
+		{{.axis = crate, .change = introduced, .from_value = from, .to_value = to, .pairs = 9, .gap = 2, .confirmed = true},
 		 "crate: introduced by 0.6.0, 0.5.0 is still good, 2 values between them not tried or without evidence; 9 pairs of "
 		 "cells, confirmed by "
 		 "clean builds"},
