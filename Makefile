@@ -40,7 +40,8 @@ COMMON_LIBS = $(shell $(PKG_CONFIG) --libs $(COMMON_PACKAGES))
 DAEMON_CFLAGS = $(shell $(PKG_CONFIG) --cflags $(DAEMON_PACKAGES))
 DAEMON_LIBS = $(shell $(PKG_CONFIG) --libs $(DAEMON_PACKAGES)) -lm
 WORKER_CFLAGS = $(shell $(PKG_CONFIG) --cflags $(WORKER_PACKAGES))
-WORKER_LIBS = $(shell $(PKG_CONFIG) --libs $(WORKER_PACKAGES))
+# libiberty (the demanglers) has no .pc file.
+WORKER_LIBS = $(shell $(PKG_CONFIG) --libs $(WORKER_PACKAGES)) -liberty
 TEST_LIBS = $(shell $(PKG_CONFIG) --libs $(TEST_PACKAGES))
 
 COMMON_SOURCES := $(filter-out common/os_%.c,$(wildcard common/*.c)) common/os_$(OS).c
@@ -96,7 +97,7 @@ unit-programs: $(UNIT_PROGRAMS)
 
 # What is missing is installed; what is there is left alone.  Without apt-get the list is only printed.
 DEBIAN_PACKAGES := build-essential pkg-config ca-certificates libgit2-dev libsqlite3-dev libcurl4-openssl-dev libjansson-dev \
-	libuv1-dev libyaml-dev nettle-dev libcapstone-dev libelf-dev libdw-dev clang bubblewrap sqlite3 libcmocka-dev git python3 python3-pytest python3-pytest-xdist openssl
+	libuv1-dev libyaml-dev nettle-dev libcapstone-dev libelf-dev libdw-dev libiberty-dev clang bubblewrap sqlite3 libcmocka-dev git python3 python3-pytest python3-pytest-xdist openssl
 
 deps:
 	@contrib/deps $(DEBIAN_PACKAGES)

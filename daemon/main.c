@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "audit_command.h"
 #include "fs.h"
 #include "log.h"
 #include "os.h"
@@ -14,6 +15,8 @@ static const char usage[] =
 	"usage: bisectd run [OPTION]... FILE...     walk each investigation to its end and report\n"
 	"       bisectd check [OPTION]... FILE...   resolve its axes and print the plan\n"
 	"       bisectd report [OPTION]... [NAME]...  report what the database knows\n"
+	"       bisectd audit [--json] FILE...      what inline assembly does against what it declares: LLVM IR\n"
+	"       bisectd audit [--json] --clang FILE.c -- FLAGS   the same for C and C++\n"
 	"       bisectd --version | --help\n"
 	"\n"
 	"  --state DIR        state folder (default: var)\n"
@@ -26,6 +29,7 @@ static const char usage[] =
 	"  --output FILE      of `report`: write it there instead of standard output\n"
 	"\n"
 	"exit status: 0 a bad combination was found, 1 none, 2 usage or configuration, 3 could not finish\n"
+	"audit: 0 every block keeps its promises, 1 violations, 2 usage, 3 no violation, but something could not be judged\n"
 	"more of a command: bisectd COMMAND --help\n";
 
 static const char report_usage[] =
@@ -55,6 +59,7 @@ static const struct command commands[] = {
 	{"run", service_run, true, usage},
 	{"check", service_check, true, usage},
 	{"report", service_report, false, report_usage},
+	{"audit", audit_command, false, usage},
 };
 
 enum option_code {
@@ -67,6 +72,8 @@ enum option_code {
 	OPTION_QUIET,
 	OPTION_FORMAT,
 	OPTION_OUTPUT,
+	OPTION_JSON,
+	OPTION_CLANG,
 	OPTION_HELP
 };
 
@@ -76,6 +83,7 @@ static const struct option long_options[] = {
 	{"wait", required_argument, NULL, OPTION_WAIT},	    {"verbose", no_argument, NULL, OPTION_VERBOSE},
 	{"quiet", no_argument, NULL, OPTION_QUIET},	    {"format", required_argument, NULL, OPTION_FORMAT},
 	{"output", required_argument, NULL, OPTION_OUTPUT}, {"help", no_argument, NULL, OPTION_HELP},
+	{"json", no_argument, NULL, OPTION_JSON},	    {"clang", required_argument, NULL, OPTION_CLANG},
 	{NULL, 0, NULL, 0},
 };
 
@@ -158,6 +166,12 @@ static bool parse_options(int argc, char **argv, struct command_line *line)
 			break;
 		case OPTION_HELP:
 			line->help = true;
+			break;
+		case OPTION_JSON:
+			line->options.json = true;
+			break;
+		case OPTION_CLANG:
+			line->options.clang_source = optarg;
 			break;
 		default:
 			return false;

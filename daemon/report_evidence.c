@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "markup.h"
+
 /* Reading JSON that may hold anything ----------------------------------------------------------------------------------- */
 
 static const char *text_of(const json_t *object, const char *key)
@@ -293,6 +295,8 @@ static const char *place_of(struct report_model *model, const json_t *edit)
 	const char *version = text_of(edit, "version");
 	const char *file = text_of(edit, "file");
 	struct str text = {0};
+	if (file == NULL)
+		file = text_of(json_array_get(json_object_get(edit, "edits"), 0), "file");
 	for (size_t i = 0; holder == NULL && i < sizeof holders / sizeof holders[0]; i++)
 		holder = text_of(edit, holders[i]);
 	str_append(&text, holder != NULL ? holder : "the reproducer");
@@ -305,21 +309,38 @@ static const char *place_of(struct report_model *model, const json_t *edit)
 	return keep(model, str_steal(&text));
 }
 
+/* One edit as a difference, line by line. */
+static void add_edit(struct str *text, const json_t *edit)
+{
+	const char *find = text_of(edit, "find");
+	const char *replace = text_of(edit, "replace");
+	if (find == NULL)
+		return;
+	markup_block(text, "-", find);
+	markup_block(text, "+", replace);
+}
+
 static void read_twins(struct report_model *model, const json_t *twins)
 {
 	size_t index;
+	size_t number;
 	json_t *twin;
+	json_t *part;
 	model->twins = new_list(twins, sizeof *model->twins);
 	json_array_foreach (twins, index, twin) {
 		const json_t *edit = json_object_get(twin, "edit");
+		const json_t *parts = json_object_get(edit, "edits");
 		const char *outcome = text_of(twin, "outcome");
+		struct str text = {0};
+		json_array_foreach (parts, number, part)
+			add_edit(&text, part);
+		if (json_array_size(parts) == 0)
+			add_edit(&text, edit);
 		model->twins[model->twin_count++] =
 			(struct report_twin){.name = text_of(twin, "name"),
 					     .origin = text_of(twin, "origin"),
 					     .where = place_of(model, edit),
-					     .find = text_of(edit, "find"),
-					     .replace = text_of(edit, "replace"),
-					     .promise = text_of(edit, "promise"),
+					     .edits = text.length > 0 ? keep(model, str_steal(&text)) : NULL,
 					     .outcome = outcome != NULL && *outcome != '\0' ? outcome : NULL,
 					     .reason = text_of(twin, "reason"),
 					     .commands = text_of(twin, "commands")};
@@ -342,22 +363,50 @@ static bool is_below(const char *path)
 	return true;
 }
 
-static void read_artifacts(struct report_model *model, const json_t *data, long long cell, const char *combination)
+static void add_artifact(struct report_model *model, const struct report_artifact *artifact, size_t *capacity)
+{
+	model->artifacts = memory_grow(model->artifacts, model->artifact_count, capacity, sizeof *model->artifacts);
+	model->artifacts[model->artifact_count++] = *artifact;
+}
+
+/* Where they lie: evidence/CELL/KIND-OTHER/, and the job's log beside that folder (investigation_evidence.c). */
+static void read_artifacts(struct report_model *model, const json_t *row, const char *kind, long long other, const char *combination,
+			   size_t *capacity)
 {
 	size_t index;
 	json_t *json;
-	const json_t *artifacts = json_object_get(data, "artifacts");
-	size_t capacity = model->artifact_count;
-	json_array_foreach (artifacts, index, json) {
+	long long cell = number_of(model->evidence, "cell");
+	if (!json_is_object(row))
+		return;
+	json_array_foreach (json_object_get(json_object_get(row, "data"), "artifacts"), index, json) {
 		const char *path = text_of(json, "path");
-		model->artifacts = memory_grow(model->artifacts, model->artifact_count, &capacity, sizeof *model->artifacts);
-		model->artifacts[model->artifact_count++] = (struct report_artifact){
+		const struct report_artifact artifact = {
 			.name = text_of(json, "name"),
 			.kind = text_of(json, "kind"),
 			.title = text_of(json, "title"),
-			.path = is_below(path) ? keep(model, text_format("evidence/%lld/%s", cell, path)) : NULL,
+			.path = is_below(path) ? keep(model, text_format("evidence/%lld/%s-%lld/%s", cell, kind, other, path)) : NULL,
 			.of = combination};
+		add_artifact(model, &artifact, capacity);
 	}
+	const struct report_artifact log = {.name = keep(model, text_format("%s-%lld.log", kind, other)),
+					    .kind = "log",
+					    .title = "what the worker did",
+					    .path = keep(model, text_format("evidence/%lld/%s-%lld.log", cell, kind, other)),
+					    .of = combination};
+	add_artifact(model, &log, capacity);
+}
+
+static void read_all_artifacts(struct report_model *model)
+{
+	size_t index;
+	json_t *neighbour;
+	size_t capacity = 0;
+	long long cell = number_of(model->evidence, "cell");
+	const char *combination = text_of(model->evidence, "combination");
+	read_artifacts(model, json_object_get(model->evidence, "build"), "build", cell, combination, &capacity);
+	json_array_foreach (json_object_get(model->evidence, "neighbours"), index, neighbour)
+		read_artifacts(model, neighbour, "neighbour", number_of(neighbour, "cell"), text_of(neighbour, "combination"), &capacity);
+	read_artifacts(model, json_object_get(model->evidence, "passes"), "passes", cell, combination, &capacity);
 }
 
 /* Verdict -------------------------------------------------------------------------------------------------------------- */
@@ -394,9 +443,6 @@ void report_evidence_read(struct report_model *model)
 	const json_t *build = json_object_get(model->evidence, "build");
 	const json_t *data = json_object_get(build, "data");
 	const json_t *built = json_object_get(data, "build");
-	const json_t *neighbours = json_object_get(model->evidence, "neighbours");
-	size_t index;
-	json_t *neighbour;
 	model->build_outcome = text_of(build, "outcome");
 	model->build_reason = text_of(build, "reason");
 	model->build_run = text_of(built, "outcome");
@@ -404,13 +450,10 @@ void report_evidence_read(struct report_model *model)
 	model->same_text = flag_of(built, "same_text");
 	read_audit(model, json_object_get(data, "audit"));
 	read_paths(model, json_object_get(data, "paths"));
-	read_neighbours(model, neighbours);
+	read_neighbours(model, json_object_get(model->evidence, "neighbours"));
 	read_pass(model, json_object_get(model->evidence, "passes"));
 	read_twins(model, json_object_get(model->evidence, "twins"));
-	read_artifacts(model, data, number_of(model->evidence, "cell"), text_of(model->evidence, "combination"));
-	json_array_foreach (neighbours, index, neighbour)
-		read_artifacts(model, json_object_get(neighbour, "data"), number_of(neighbour, "cell"),
-			       text_of(neighbour, "combination"));
+	read_all_artifacts(model);
 	read_verdict(model);
 }
 

@@ -311,7 +311,6 @@ void html_twins(const struct html_page *page)
 {
 	for (size_t i = 0; i < page->model->twin_count; i++) {
 		const struct report_twin *twin = &page->model->twins[i];
-		cleanup_str struct str edit = {0};
 		cleanup_free char *open = text_format("strong class=\"%s\"", html_outcome_class(twin->outcome));
 		html_tag(page->to, "h3", twin->name);
 		str_append(page->to, "<p>");
@@ -322,10 +321,8 @@ void html_twins(const struct html_page *page)
 		html_code(page->to, twin->where);
 		str_append(page->to,
 			   text_equal(twin->origin, "audit") ? ", made from the audit:</p>\n" : ", asked for by the user:</p>\n");
-		markup_block(&edit, "- ", twin->find);
-		markup_block(&edit, "+ ", twin->replace);
-		if (edit.length > 0)
-			html_block(page->to, "The edit", str_text(&edit));
+		if (twin->edits != NULL)
+			html_block(page->to, "The edit", twin->edits);
 		if (twin->commands != NULL) {
 			str_append(page->to, "<details><summary>To repeat it by hand</summary>\n");
 			html_block(page->to, "Commands of the twin", twin->commands);

@@ -267,17 +267,14 @@ static void add_twins(const struct report_model *model, struct str *to)
 		str_append(to, "\n#### Twins: one edit, nothing else changed\n");
 	for (size_t i = 0; i < model->twin_count && i < LISTED; i++) {
 		const struct report_twin *twin = &model->twins[i];
-		cleanup_str struct str block = {0};
 		add_code(to, "\n", twin->name);
 		add(to, ": ", twin->outcome != NULL ? twin->outcome : "not tried");
 		if (twin->reason != NULL)
 			add(to, ", ", twin->reason);
 		add_code(to, " (in ", twin->where);
 		str_append(to, ")\n\n");
-		markup_block(&block, "-", twin->find);
-		markup_block(&block, "+", twin->replace);
-		if (block.length > 0)
-			markup_markdown_fence(to, "diff", str_text(&block));
+		if (twin->edits != NULL)
+			markup_markdown_fence(to, "diff", twin->edits);
 	}
 }
 

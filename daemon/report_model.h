@@ -126,9 +126,7 @@ struct report_twin {
 	const char *name;
 	const char *origin;
 	const char *where; /* "usdt-impl 0.3.5, src/no-linker.rs:94" */
-	const char *find;
-	const char *replace;
-	const char *promise;
+	const char *edits;   /* "-" and "+" lines: what was found, what it became; NULL where that is not known */
 	const char *outcome; /* NULL where it was not tried */
 	const char *reason;
 	const char *commands;

@@ -244,10 +244,7 @@ static void add_twins(const struct report_model *model, struct str *to)
 		add_line(to, "  %s: %s%s%s", or_what(twin->name, "?"), or_what(twin->outcome, "not tried"),
 			 twin->reason != NULL ? ": " : "", or_what(twin->reason, ""));
 		add_line(to, "    in %s", twin->where);
-		if (twin->find != NULL) {
-			markup_block(to, "    - ", twin->find);
-			markup_block(to, "    + ", or_what(twin->replace, ""));
-		}
+		markup_block(to, "    ", twin->edits);
 	}
 }
 

@@ -19,6 +19,8 @@ struct service_options {
 	bool offline;
 	enum report_format format; /* of `bisectd report` */
 	const char *output;	   /* absolute path of the file it goes to; NULL: standard output */
+	bool json;			/* audit: print JSON */
+	const char *clang_source;	/* audit: a source file in C or C++, or NULL */
 };
 
 /* Exit statuses of the commands (docs/design.md). */

@@ -36,6 +36,7 @@ static const struct {
 	{"prepare", prepare_job},
 	{"cell", cell_job},
 	{"evidence", evidence_job},
+	{"audit", audit_job},
 };
 
 static const char usage[] =

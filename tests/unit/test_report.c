@@ -352,7 +352,7 @@ static void the_evidence_is_in_every_format(void **state)
 	json_t *evidence = read_evidence();
 	save_all_evidence(store, evidence);
 	json_decref(evidence);
-	put_file(*state, "evidence/4/poll.asm", "0x401236 xor rax, rax <here>\n");
+	put_file(*state, "evidence/4/build-4/poll.asm", "0x401236 xor rax, rax <here>\n");
 	for (size_t i = 0; i < 2; i++) {
 		cleanup_free char *report = make_report(store, "usdt-86", *state, formats[i]);
 		for (size_t j = 0; j < sizeof everywhere / sizeof everywhere[0]; j++) {
@@ -366,7 +366,7 @@ static void the_evidence_is_in_every_format(void **state)
 	}
 	cleanup_free char *html = make_report(store, "usdt-86", *state, REPORT_HTML);
 	assert_holds(html, "0x401236 xor rax, rax &lt;here&gt;");
-	assert_holds(html, "href=\"evidence/4/program.ll\"");
+	assert_holds(html, "href=\"evidence/4/build-4/program.ll\"");
 	assert_null(strstr(html, "SQLite format"));
 	assert_holds(html, "<th role=\"rowheader\" scope=\"row\">stray</th>");
 	cleanup_free char *markdown = make_report(store, "usdt-86", *state, REPORT_MARKDOWN);

@@ -235,6 +235,11 @@ static int take_answer(struct gathering *gathering, struct result *result, struc
 		json_decref(answer);
 		return -1;
 	}
+	cleanup_free char *copy = path_join(gathering->job.evidence, LOOK_ANSWER);
+	if (fs_write_file(copy, str_text(&text), text.length, error) < 0) {
+		json_decref(answer);
+		return -1;
+	}
 	json_object_set_new(answer, "build", json_pack("{s:s, s:s?, s:I, s:s?}", "outcome", outcome_name(result->outcome), "reason",
 						       result->reason, "ms", (json_int_t)result->build_ms, "binary",
 						       "binary", result->binary));

@@ -1,0 +1,46 @@
+/*
+ * What machine.c and the two files of one architecture each share.  Only the machine*.c may include this: capstone
+ * shows here.
+ */
+#ifndef BISECTD_WORKER_EVIDENCE_MACHINE_INSIDE_H
+#define BISECTD_WORKER_EVIDENCE_MACHINE_INSIDE_H
+
+#include <capstone/capstone.h>
+
+#include "evidence/machine.h"
+
+/* A register of capstone's as one of ours. */
+struct register_part {
+	int number;    /* REGISTER_NONE: not one that is followed */
+	unsigned bits; /* its width */
+	bool high;     /* ah, bh, ch, dh */
+};
+
+#define MACHINE_PARTS 300
+
+struct machine {
+	enum machine_kind kind;
+	csh handle;
+	cs_insn *decoded; /* reused for every instruction */
+	struct register_part parts[MACHINE_PARTS];
+};
+
+struct register_part machine_part(const struct machine *machine, unsigned capstone_register);
+void machine_add_read(struct instruction *instruction, struct register_part part);
+void machine_add_written(struct instruction *instruction, struct register_part part);
+/* Append a memory operand (those past the maximum only count as accesses). */
+void machine_add_memory(struct instruction *instruction, const struct machine_memory *memory);
+
+/* Conditions: x86's condition code plus 1; AArch64's plus 33. */
+enum { CONDITION_X86 = 1, CONDITION_ARM = 33 };
+/* The flags that a condition asks for. */
+flag_set machine_condition_flags(int condition);
+
+/* From what capstone says to facts; everything but address, size and text. */
+void machine_x86_facts(const struct machine *machine, const cs_insn *decoded, struct instruction *instruction);
+void machine_arm64_facts(const struct machine *machine, const cs_insn *decoded, struct instruction *instruction);
+/* Instructions that capstone 4 does not know (atomics of ARMv8.1, authenticated branches, flag manipulation).  True:
+ * known. */
+bool machine_arm64_extra(uint32_t word, struct instruction *instruction);
+
+#endif
