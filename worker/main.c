@@ -37,6 +37,7 @@ static const struct {
 	{"cell", cell_job},
 	{"evidence", evidence_job},
 	{"audit", audit_job},
+	{"passes", passes_job},
 };
 
 static const char usage[] =

@@ -3,7 +3,7 @@
  */
 #include "evidence/elf.h"
 
-#include <errno.h>
+#include <ctype.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -182,6 +182,32 @@ bool binary_symbol(struct binary *binary, const char *symbol, uint64_t *address)
 {
 	struct wanted_symbol wanted = {symbol, address};
 	return each_symbol(binary, SHT_SYMTAB, find_symbol, &wanted) != 0;
+}
+
+struct numbered_symbols {
+	const char *prefix;
+	uint64_t *addresses;
+	size_t count;
+};
+
+static int take_numbered(struct binary *binary, const GElf_Sym *symbol, const char *name, void *context)
+{
+	struct numbered_symbols *wanted = context;
+	size_t length = strlen(wanted->prefix);
+	uint64_t address;
+	if (name == NULL || strncmp(name, wanted->prefix, length) != 0 || !isdigit((unsigned char)name[length]))
+		return 0;
+	char *end;
+	unsigned long number = strtoul(name + length, &end, 10);
+	if (*end == '\0' && number < wanted->count && symbol_address(binary, symbol, &address) == 0)
+		wanted->addresses[number] = address;
+	return 0;
+}
+
+void binary_numbered(struct binary *binary, const char *prefix, uint64_t *addresses, size_t count)
+{
+	struct numbered_symbols wanted = {prefix, addresses, count};
+	each_symbol(binary, SHT_SYMTAB, take_numbered, &wanted);
 }
 
 /* ---- relocations of object files ---- */

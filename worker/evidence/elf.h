@@ -54,6 +54,8 @@ bool binary_section_at(const struct binary *binary, uint64_t address, const char
 		       uint64_t *size);
 /* The value of a defined symbol (in object files: its address as above). */
 bool binary_symbol(struct binary *binary, const char *symbol, uint64_t *address);
+/* The addresses of the symbols "<prefix>0", "<prefix>1", … below `count`; those that are not there are left alone. */
+void binary_numbered(struct binary *binary, const char *prefix, uint64_t *addresses, size_t count);
 /*
  * Whether a relocation of an object file touches [address, address + size): what stands there is the linker's to fill
  * in.  Always false for linked files.
