@@ -134,8 +134,8 @@ static bool starts_with_word(const char *at, const char *word)
 /* One letter of `text`, before `rest`.  Lists, headings and quotations are only made by what stands first in a line. */
 static void append_prose(struct str *to, char letter, const char *rest, const char *text)
 {
-	static const char marks[] = "\\`*_[]{}()#!~$>";
-	static const char at_start[] = "-+=";
+	static const char marks[] = "\\`*_[]~$";
+	static const char at_start[] = "-+=#>";
 	bool first = rest - text == 1;
 	bool numbered = (letter == '.' || letter == ')') && strspn(text, "0123456789") + 1 == (size_t)(rest - text) && !first;
 	if (letter == '<')

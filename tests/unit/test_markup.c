@@ -69,12 +69,12 @@ static void prose_in_markdown_is_only_prose(void **state)
 {
 	(void)state;
 	static const struct example examples[] = {
-		{"<img src=x onerror=alert(1)> & co", "&lt;img src=x onerror=alert\\(1\\)\\> &amp; co"},
+		{"<img src=x onerror=alert(1)> & co", "&lt;img src=x onerror=alert(1)> &amp; co"},
 		{"@torvalds see #123, GH-7, a/b#4 and me@here",
-		 "@" ZERO "torvalds see \\#" ZERO "123, GH-" ZERO "7, a/b\\#" ZERO "4 and me@" ZERO "here"},
+		 "@" ZERO "torvalds see #" ZERO "123, GH-" ZERO "7, a/b#" ZERO "4 and me@" ZERO "here"},
 		{"https://github.com/a/b/issues/1 www.a.b", "https:" ZERO "//github.com/a/b/issues/1 www." ZERO "a.b"},
 		{"[a](javascript:b) ![c](d) *e* _f_ `g` ~~h~~ $i$",
-		 "\\[a\\]\\(javascript:b\\) \\!\\[c\\]\\(d\\) \\*e\\* \\_f\\_ \\`g\\` \\~\\~h\\~\\~ \\$i\\$"},
+		 "\\[a\\](javascript:b) !\\[c\\](d) \\*e\\* \\_f\\_ \\`g\\` \\~\\~h\\~\\~ \\$i\\$"},
 		{"# no heading", "\\# no heading"},
 		{"- no list", "\\- no list"},
 		{"12. no list", "12\\. no list"},
@@ -82,7 +82,7 @@ static void prose_in_markdown_is_only_prose(void **state)
 		{"   indented is no code", "indented is no code"},
 		{"a | b", "a &vert; b"},
 		{"back\\slash", "back\\\\slash"},
-		{"one\n\n<script>", "one  &lt;script\\>"},
+		{"one\n\n<script>", "one  &lt;script>"},
 	};
 	assert_shown(markup_markdown, examples, sizeof examples / sizeof examples[0]);
 }
@@ -96,7 +96,7 @@ static void code_in_markdown_ends_where_it_should(void **state)
 		{"`edge`", "`` `edge` ``"},
 		{" blank ", "`  blank  `"},
 		{"a|b", "a&vert;b"},
-		{"", "\\(nothing\\)"},
+		{"", "(nothing)"},
 		{"two\nlines", "`two lines`"},
 	};
 	assert_shown(markup_markdown_code, examples, sizeof examples / sizeof examples[0]);
