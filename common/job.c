@@ -63,6 +63,11 @@ static const struct field job_fields[] = {
 	JOB_FIELD(FIELD_TEXT, tools),
 	JOB_FIELD(FIELD_TEXT, bad_outcome),
 	JOB_FIELD(FIELD_NUMBER, budget_ms),
+	JOB_FIELD(FIELD_LIST, files),
+	JOB_FIELD(FIELD_FLAG, compile),
+	JOB_FIELD(FIELD_LIST, flags),
+	JOB_FIELD(FIELD_TEXT, clang),
+	JOB_FIELD(FIELD_TEXT, report),
 };
 
 #define RESULT_FIELD(kind, member)                                                                                     \

@@ -62,6 +62,12 @@ enum { JOB_DEFAULT_BUILD_MS = 600000, JOB_DEFAULT_RUN_MS = 60000 };
  *
  * "passes"      Which LLVM pass makes the cell bad (-opt-bisect-limit), and which one flip of a switch makes it good.  Reads
  * also `bad_outcome` and `budget_ms`.  Result data: docs/evidence.md.
+ *
+ * "audit"       The inline assembly of `files` (textual LLVM IR; with `compile`, sources in C or C++ for clang, given `flags`)
+ * against what it declares.  Reads also `clang` (program; left out: the newest on PATH) and writes the audits as JSON to `report`,
+ * because they may be longer than a line of this protocol: an array, one object a file, {"file", "error"} where it could not be
+ * read at all, otherwise as docs/audit.md says.  Result data: {"judged": blocks, "not_judged": blocks, "violations", "unread":
+ * files not read to their end}.
  */
 struct job {
 	char *kind;
@@ -120,6 +126,13 @@ struct job {
 	char *tools;	       /* folder with bin/cargo-asm, or NULL */
 	char *bad_outcome;     /* what the cell's own runs ended with: "fail", "crash", ... */
 	long long budget_ms;   /* for all builds and runs of a "passes" job; 0: no limit of its own */
+
+	/* audit */
+	struct strlist files;
+	bool compile;		/* the files are sources */
+	struct strlist flags;	/* for compiling them */
+	char *clang;
+	char *report;		/* file to write, made anew */
 };
 
 #define cleanup_job __attribute__((cleanup(job_clear)))

@@ -199,7 +199,7 @@ static void hide_state(struct cell *cell)
 static void compose_view(struct cell *cell)
 {
 	const struct job *job = cell->job;
-	const char *const shared[] = {job->prepared, job->vendor, job->edited};
+	const char *const shared[] = {job->prepared, job->vendor, job->edited, job->tools, job->compare};
 	cell->view.workspace = cell->workspace.folder;
 	strlist_add(&cell->view.read_write, cell->workspace.folder);
 	strlist_add(&cell->view.read_write, cell->workspace.target);
@@ -207,7 +207,7 @@ static void compose_view(struct cell *cell)
 	strlist_add_all(&cell->view.read_only, &job->read_only);
 	strlist_add_all(&cell->view.read_only, &job->path);
 	for (size_t i = 0; i < sizeof shared / sizeof shared[0]; i++)
-		if (shared[i] != NULL)
+		if (shared[i] != NULL && path_exists(shared[i]))
 			strlist_add(&cell->view.read_only, shared[i]);
 	hide_state(cell);
 }

@@ -88,7 +88,8 @@ struct source_frames {
 
 /* Whether there is debugging information at all. */
 bool binary_has_lines(struct binary *binary);
-/* Empty where nothing is known.  `inlined`: the whole chain; otherwise only the first frame, which is cheaper. */
+/* Empty where nothing is known, or `binary` is NULL.  `inlined`: the whole chain; otherwise only the first frame, which
+ * is cheaper. */
 void binary_frames(struct binary *binary, uint64_t address, bool inlined, struct source_frames *frames);
 void source_frames_clear(struct source_frames *frames);
 

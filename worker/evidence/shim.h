@@ -31,6 +31,26 @@ void shim_name(struct shim *shim, struct job *job);
  */
 int shim_write(const struct shim *shim, struct cell *cell, const struct strlist *flags, bool units, const char *errors,
 	       struct error *error);
+/*
+ * What the job "passes" needs: every compile by itself.  Per compile, called NAME.TYPE after crate and crate type,
+ * `folder` (made by the script: it lies where the commands may write, and what is in it is untrusted) gets a line in
+ * `order` as it starts, its words, one a line, in NAME.TYPE.words, and its standard error in NAME.TYPE.lines; what is
+ * no line of -opt-bisect-limit's also goes where it always goes.  Codegen units are compiled one after the other.
+ */
+struct shim_trace {
+	const char *folder;
+	bool final_only; /* the flags go to programs and shared libraries only */
+	bool quiet;      /* standard error is kept of a compile that fails only: LLVM writes its lines in many pieces */
+	/* NAME.TYPE -> N of -opt-bisect-limit=N; -1 (all passes) for the rest; NULL: the flag is not given */
+	const struct strmap *limits;
+};
+
+/* As shim_write, for a trace. */
+int shim_write_traced(const struct shim *shim, struct cell *cell, const struct strlist *flags,
+		      const struct shim_trace *trace, struct error *error);
+/* After recipe_start: shell text that makes the same scripts again and touches the sources. */
+void shim_recipe(const struct shim *shim, const struct strlist *flags, const struct shim_trace *trace,
+		 struct str *recipe);
 void shim_clear(struct shim *shim);
 
 #endif
