@@ -126,7 +126,7 @@ struct job {
 	char *tools;	       /* folder with bin/cargo-asm, or NULL */
 	char *bad_outcome;     /* what the cell's own runs ended with: "fail", "crash", ... */
 	long long budget_ms;   /* for all builds and runs of a "passes" job; 0: no limit of its own */
- *
+
 	/* audit */
 	struct strlist files;
 	bool compile;		/* the files are sources */

@@ -85,7 +85,7 @@ def test_the_pass_is_named_and_repeated_by_hand(lane, root):
     good, bad, passes = numbers(limit)
     assert "reason" not in limit and good + 1 == bad <= passes
     assert limit["pass"] in ("X86 DAG->DAG Instruction Selection", "x86-isel")
-    assert "drain" in limit["function"] and limit["function"] in limit["unit"]
+    assert "drain" in limit["function"] and limit["function"] in limit["unit"] and limit["name"] == "main::drain"
     assert limit["line"] == f"BISECT: running pass ({bad}) {limit['pass']} on {limit['unit']}"
     assert limit["flags"] == ["-C", "codegen-units=1"] and limit["crate"] == "main.bin"
     assert limit["tried"] <= 4 + passes.bit_length()
@@ -163,6 +163,12 @@ def test_the_only_turn(lane):
     assert (limit["pass"], limit["unit"], limit["function"]) == ("p37", "f37", "f37")
     assert answer.data["control"]["outcome"] == "fail"
     assert "blame" in limit["warning"] and limit["notes"] == []
+
+
+@pytest.mark.parametrize("function,most", [("^f37$", 6), ("^f(3[0-9]|9.)$", 10), ("^f1$", 11), ("nothing", 11)])
+def test_named_functions_are_tried_first(lane, function, most):
+    limit = lie(lane, function=function).data["limit"]
+    assert numbers(limit) == (36, 37, 100) and limit["tried"] <= most and "reason" not in limit
 
 
 def test_what_ends_otherwise_is_left_out_and_told(lane):
@@ -281,6 +287,7 @@ def test_a_run_that_takes_its_time_is_not_cut(lane):
     ({"build": [["no-such-program"]]}, "error", "no-such-program"),
     ({"bad_outcome": "pass"}, "error", "bad_outcome"),
     ({"bad_outcome": "worse"}, "error", "bad_outcome"),
+    ({"function": "("}, "error", "function"),
     ({"budget_ms": -1}, "error", "budget_ms"),
     ({"budget_ms": 1}, "skip", "too short"),
     ({"workspace": None}, "error", "workspace"),
