@@ -1,6 +1,7 @@
 # bisectd: no configure step; pkg-config finds the libraries.
 #   make            build everything into build/
 #   make deps       install what is missing (Debian packages; a Rust toolchain if there is none)
+#   make tools      build cargo-show-asm, which lists functions as evidence
 #   make run        install, build, and answer the question of config/usdt-86/ with its state in var/
 #   make check      install, build, and run all tests
 #   make install    DESTDIR and PREFIX (default /usr/local) are honoured; uninstall takes it away again
@@ -107,12 +108,16 @@ STATE ?= var
 toolchains: deps
 	@contrib/toolchains/debian $(STATE)/toolchains
 
-run: deps toolchains
+# cargo-show-asm, for the listings of evidence: built once, by the newest cargo at hand.
+tools: toolchains
+	@contrib/cargo-show-asm $(STATE)/tools $(STATE)/toolchains
+
+run: deps toolchains tools
 	@$(MAKE) --no-print-directory all
 	$(BUILD)/bisectd run --state $(STATE) config/usdt-86/investigation.yaml
 
 # Everything once as it is shipped, and once more under AddressSanitizer and UndefinedBehaviorSanitizer.
-check: deps toolchains
+check: deps toolchains tools
 	@$(MAKE) --no-print-directory -j$(JOBS) all unit-programs
 	@$(MAKE) --no-print-directory -j$(JOBS) all unit-programs BUILD=$(BUILD)/sanitized SANITIZE=address,undefined
 	@tests/run --toolchains $(STATE)/toolchains $(BUILD) $(BUILD)/sanitized
@@ -155,6 +160,7 @@ install: all
 	install -m 755 $(BUILD)/bisectd $(DESTDIR)$(PREFIX)/bin/bisectd
 	install -m 755 $(BUILD)/bisect-worker $(DESTDIR)$(LIBEXECDIR)/bisectd/bisect-worker
 	install -m 755 contrib/toolchains/debian $(DESTDIR)$(PREFIX)/share/bisectd/toolchains-debian
+	install -m 755 contrib/cargo-show-asm $(DESTDIR)$(PREFIX)/share/bisectd/cargo-show-asm
 	install -m 644 schema.sql $(DESTDIR)$(PREFIX)/share/bisectd/schema.sql
 	cp -R config/usdt-86 $(DESTDIR)$(PREFIX)/share/bisectd/
 	install -m 644 README.md LICENSE-MIT LICENSE-APACHE docs/*.md $(DESTDIR)$(DOCDIR)
@@ -167,5 +173,5 @@ clean:
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
-.PHONY: all clean unit-programs fuzz-programs deps toolchains run check bench lint fuzz format install uninstall
+.PHONY: all clean unit-programs fuzz-programs deps toolchains tools run check bench lint fuzz format install uninstall
 .SECONDARY:

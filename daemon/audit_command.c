@@ -83,6 +83,48 @@ static void add_block_lines(const json_t *audit, const json_t *block, struct str
 	}
 }
 
+/* A probe of a binary: "serial::task: probe serial:uart-read: broken: …", and the same for what could not be placed. */
+static void add_binary_lines(const json_t *audit, struct strlist *lines)
+{
+	size_t index;
+	json_t *path;
+	json_array_foreach(json_object_get(audit, "paths"), index, path)
+	{
+		const json_t *block = json_object_get(path, "block");
+		const json_t *location = json_object_get(block, "location");
+		const char *file = get(location, "file");
+		const char *probe = get(block, "probe");
+		const char *words = get(path, "text") != NULL ? get(path, "text") : get(path, "reason");
+		const char *state = get(path, "state");
+		cleanup_str struct str line = {0};
+		if (state == NULL || strcmp(state, "clean") == 0)
+			continue;
+		if (file != NULL)
+			str_append_format(&line, "%s:%lld", file, (long long)json_integer_value(json_object_get(location, "line")));
+		else
+			str_append_format(&line, "%s:%s", get(audit, "file"), get(block, "address") != NULL ? get(block, "address") : "?");
+		str_append_format(&line, ": %s: %s (%s%s%sin %s)", state, words != NULL ? words : "no reason was given",
+				  probe != NULL ? "probe " : "", probe != NULL ? probe : "", probe != NULL ? ", " : "",
+				  get(path, "name") != NULL ? get(path, "name") : "?");
+		strlist_add(lines, str_text(&line));
+	}
+	json_array_foreach(json_object_get(audit, "not_placed"), index, path)
+	{
+		cleanup_free char *line = text_format("%s: not judged: %s", get(audit, "file"), get(path, "reason"));
+		strlist_add(lines, line);
+	}
+	json_array_foreach(json_object_get(audit, "troubles"), index, path)
+	{
+		cleanup_free char *line = text_format("%s: not judged: %s", get(audit, "file"), json_string_value(path));
+		strlist_add(lines, line);
+	}
+	if (json_object_get(audit, "paths") != NULL && json_array_size(json_object_get(audit, "paths")) == 0) {
+		cleanup_free char *line = text_format("%s: a binary without probe records: it no longer says what its asm blocks promised; "
+						      "give the LLVM IR that it was built from", get(audit, "file"));
+		strlist_add(lines, line);
+	}
+}
+
 /* Each line once, in the order in which they first came: a block that was inlined into many places is one finding. */
 static void add_lines(const struct strlist *lines, struct str *text)
 {
@@ -129,6 +171,7 @@ void audit_text(const json_t *audits, struct str *text)
 			cleanup_free char *line = text_format("%s: not judged to its end: %s", get(audit, "file"), get(audit, "cut_off"));
 			strlist_add(&lines, line);
 		}
+		add_binary_lines(audit, &lines);
 		json_array_foreach(json_object_get(audit, "blocks"), number, block) add_block_lines(audit, block, &lines);
 	}
 	add_lines(&lines, text);
@@ -240,7 +283,12 @@ static int status_of(const json_t *audits)
 	bool judged = sum(audits, "not_judged") == 0;
 	if (sum(audits, "violations") > 0)
 		return AUDIT_VIOLATIONS;
-	json_array_foreach(audits, index, audit) judged = judged && get(audit, "error") == NULL && get(audit, "cut_off") == NULL;
+	json_array_foreach(audits, index, audit)
+	{
+		const json_t *paths = json_object_get(audit, "paths");
+		judged = judged && get(audit, "error") == NULL && get(audit, "cut_off") == NULL;
+		judged = judged && (paths == NULL || json_array_size(paths) > 0);
+	}
 	return judged ? AUDIT_CLEAN : AUDIT_NOT_JUDGED;
 }
 

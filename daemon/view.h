@@ -19,6 +19,7 @@ struct view_investigation {
 	char *name; /* NULL: there is no such investigation */
 	char *state;
 	char *question;
+	char *file; /* where its YAML file was */
 	char *notes;
 	char *started_at;
 	char *finished_at; /* or NULL */

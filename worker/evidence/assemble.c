@@ -208,11 +208,17 @@ static void read_messages(struct run *run, const size_t *members, size_t count, 
 
 /* ---- running it ---- */
 
-static void build_command(const struct run *run, struct strlist *command)
+/* Limits: seconds of processor time (far above what so many blocks need), KiB of memory, 512 bytes of file. */
+static char *limits_text(size_t count)
+{
+	return text_format("ulimit -c 0; ulimit -t %zu; ulimit -v 4194304; ulimit -f 1048576; exec \"$@\"", 3 + count / 100);
+}
+
+static void build_command(const struct run *run, const char *limits, struct strlist *command)
 {
 	const char *const words[] = {"/bin/sh",
 				     "-c",
-				     "ulimit -c 0; ulimit -v 4194304; ulimit -f 1048576; exec \"$@\"",
+				     limits,
 				     "sh",
 				     run->program,
 				     "-target",
@@ -247,7 +253,8 @@ static int attempt(struct run *run, const size_t *members, size_t count, enum at
 	unlink(run->object);
 	child_own_environment(&environment);
 	strmap_set(&environment, "LC_ALL", "C");
-	build_command(run, &command);
+	cleanup_free char *limits = limits_text(count);
+	build_command(run, limits, &command);
 	*end = ATTEMPT_FAILED;
 	if (child_capture(&command, &environment, run->folder, left > 1 ? left : 1, OUTPUT_LIMIT, &output, &trouble) < 0) {
 		*why = text_copy(error_text(&trouble));

@@ -8,6 +8,7 @@
 
 #include "child.h"
 #include "evidence/assemble.h"
+#include "evidence/flow.h"
 #include "fs.h"
 #include "jobs.h"
 #include "log.h"
@@ -22,6 +23,28 @@ static json_t *audit_ir(const char *path, const struct str *contents, const stru
 	return audit_to_json(&audit);
 }
 
+/*
+ * A binary no longer says what its blocks promised.  What can be told is whether the flags that a probe's block changes are needed
+ * behind it: a broken path counts as a violation, one that could not be followed as not judged.
+ */
+static json_t *audit_binary(const char *path, const struct audit_options *options, struct error *error)
+{
+	const struct place_setup setup = {.clang = options->clang, .timeout_ms = options->timeout_ms};
+	json_t *paths = flow_binary(path, NULL, &setup, error);
+	if (paths == NULL)
+		return NULL;
+	json_int_t broken = json_integer_value(json_object_get(paths, "broken"));
+	json_int_t unknown = json_integer_value(json_object_get(paths, "unknown"));
+	json_int_t followed = broken + json_integer_value(json_object_get(paths, "sleeping")) +
+			      json_integer_value(json_object_get(paths, "clean"));
+	json_int_t lost = (json_int_t)json_array_size(json_object_get(paths, "not_placed")) +
+			  (json_int_t)json_array_size(json_object_get(paths, "troubles"));
+	json_object_set_new(paths, "judged", json_integer(followed));
+	json_object_set_new(paths, "not_judged", json_integer(unknown + lost));
+	json_object_set_new(paths, "violations", json_integer(broken));
+	return paths;
+}
+
 json_t *audit_file(const char *path, const struct audit_options *options, struct error *error)
 {
 	cleanup_str struct str contents = {0};
@@ -31,11 +54,8 @@ json_t *audit_file(const char *path, const struct audit_options *options, struct
 	}
 	if (fs_read_file(path, SIZE_LIMIT, &contents, error) < 0)
 		return NULL;
-	if (contents.length >= 4 && memcmp(contents.data, "\177ELF", 4) == 0) {
-		error_set(error, "%s: this is a binary, which no longer says what its asm blocks promised; give the LLVM IR that it was built from",
-			  path);
-		return NULL;
-	}
+	if (contents.length >= 4 && memcmp(contents.data, "\177ELF", 4) == 0)
+		return audit_binary(path, options, error);
 	return audit_ir(path, &contents, options, error);
 }
 

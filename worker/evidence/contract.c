@@ -198,6 +198,14 @@ static bool has_red_zone(const struct contract *contract)
 	return !contract->block->no_red_zone && (is_x86(contract) ? !windows : apple);
 }
 
+/* lock add [rsp - 4], 0: a fence, which writes what is there. */
+static bool leaves_as_it_was(const struct instruction *instruction)
+{
+	const char *last = strrchr(instruction->operands, ',');
+	bool adds = strstr(instruction->mnemonic, "add") != NULL || strstr(instruction->mnemonic, "or") != NULL;
+	return adds && last != NULL && strcmp(last, ", 0") == 0;
+}
+
 /* Where an instruction writes below the stack pointer that the block began with: `offset` is the lowest byte. */
 static bool writes_stack(const struct contract *contract, const struct values *before, const struct instruction *instruction,
 			 int64_t *offset)
@@ -208,7 +216,7 @@ static bool writes_stack(const struct contract *contract, const struct values *b
 		*offset = pointer->kind == VALUE_STACK ? pointer->offset + change : -1;
 		return true;
 	}
-	for (unsigned i = 0; i < instruction->memory_count; i++)
+	for (unsigned i = 0; i < instruction->memory_count && !leaves_as_it_was(instruction); i++)
 		if (instruction->memory[i].written && values_stack_place(before, instruction, &instruction->memory[i],
 									  contract->machine, offset))
 			return *offset < 0;

@@ -126,7 +126,7 @@ static char *name_of(Dwarf_Die *die)
 void binary_frames(struct binary *binary, uint64_t address, bool inlined, struct source_frames *frames)
 {
 	Dwarf_Die unit;
-	if (!binary_has_lines(binary) || !find_unit(binary, address, &unit))
+	if (binary == NULL || !binary_has_lines(binary) || !find_unit(binary, address, &unit))
 		return;
 	place_of_line(&unit, address, add_frame(frames));
 	Dwarf_Die *scopes = NULL;

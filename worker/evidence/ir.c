@@ -16,6 +16,7 @@ struct reader {
 	struct ir_table groups; /* attributes #N */
 	struct ir_function function;
 	bool inside; /* a function */
+	const char *body; /* where its head stands */
 	size_t capacity;
 	/* what is to be looked up when the whole file is read: by number of the block */
 	struct ir_call *calls;
@@ -69,6 +70,7 @@ static void open_function(struct reader *reader, const char *at, const char *lin
 	ir_function_clear(&reader->function);
 	ir_function_read(&reader->function, at, line_end);
 	reader->inside = true;
+	reader->body = at;
 }
 
 /* What is said behind "=": `attributes #5 = { … }`, `!5 = …`. */
@@ -164,6 +166,38 @@ static bool may_hold_asm(const char *at, const char *line_end)
 	}
 }
 
+/* `%name = bitcast TYPE %from to …`: `from`, owned by the caller; NULL where the function holds no such line before `end`. */
+static char *bitcast_source(const char *body, const char *end, const char *name)
+{
+	cleanup_free char *line = text_format("  %s = bitcast ", name);
+	const char *found = memmem(body, (size_t)(end - body), line, strlen(line));
+	if (found == NULL)
+		return NULL;
+	struct ir_lexer lexer = {found + strlen(line), end};
+	for (struct ir_word word = ir_next(&lexer); word.kind != IR_END && !ir_word_is(&word, "to"); word = ir_next(&lexer))
+		if (word.kind == IR_NAME && word.sign == '%')
+			return text_copy_range(word.start, (size_t)(word.end - word.start));
+	return NULL;
+}
+
+/* Before LLVM 15 one address had as many names as types: memory operands are to be known by the first. */
+static void undo_bitcasts(const struct reader *reader, struct ir_block *block, const char *at)
+{
+	enum { STEPS_MAX = 4 };
+	if (block->constraints == NULL || strchr(block->constraints, '*') == NULL)
+		return;
+	for (size_t i = 0; i < block->argument_count; i++) {
+		struct ir_value *value = &block->arguments[i];
+		for (int step = 0; step < STEPS_MAX && value->text[0] == '%'; step++) {
+			char *source = bitcast_source(reader->body, at, value->text);
+			if (source == NULL)
+				break;
+			free(value->text);
+			value->text = source;
+		}
+	}
+}
+
 /* Returns where the next line starts: a callbr or an invoke goes on in the next. */
 static const char *read_body_line(struct reader *reader, const char *at, const char *line_end, size_t line, size_t *lines)
 {
@@ -184,6 +218,7 @@ static const char *read_body_line(struct reader *reader, const char *at, const c
 		return line_end;
 	block.symbol = text_copy(reader->function.symbol != NULL ? reader->function.symbol : "");
 	block.ends = ends_here(limit, reader->end);
+	undo_bitcasts(reader, &block, at);
 	add_block(reader, &block, &call);
 	return limit;
 }

@@ -11,6 +11,7 @@
 #include "child.h"
 #include "error.h"
 #include "evidence/compare.h"
+#include "evidence/elf.h"
 #include "evidence/machine.h"
 #include "str.h"
 
@@ -25,7 +26,8 @@ struct listing_function {
 	/* Names of functions that are inlined into it ("usdt_86_reproducer::task::serial_task::{{closure}}"): an async
 	 * fn's body is often found nowhere else.  May be empty. */
 	struct strlist inlined;
-	char *why; /* of a chosen one: the name that matched, where it is not its own; else NULL */
+	char *why; /* of a chosen one: the inlined function that was meant (and whose MIR to ask for), where it is not
+		      itself; else NULL */
 };
 
 struct listing_functions {
@@ -88,9 +90,22 @@ struct listing_sources {
 #define cleanup_listing_sources __attribute__((cleanup(listing_sources_clear)))
 
 char *listing_source_line(struct listing_sources *sources, const char *file, long long line);
+/* Has it the text of this file? */
+bool listing_source_known(struct listing_sources *sources, const char *file);
 void listing_sources_clear(struct listing_sources *sources);
 /* Is this (with links followed) a file that exists below one of the folders? */
 bool listing_is_below(const struct strlist *roots, const char *file);
+
+/* The functions of a binary, for listing_choose: listing_elf.c. */
+void listing_binary_functions(const struct binary *binary, struct listing_functions *functions);
+/*
+ * listing_disassemble for a function of a binary: names from its symbols, lines from its debug information (the
+ * innermost place whose file lies below the roots of `sources`).  `machine` is one opened for binary_machine.  -1: the
+ * file does not hold it.
+ */
+int listing_of_binary(struct binary *binary, struct machine *machine, const struct listing_function *function,
+		      struct listing_sources *sources, struct code *code, struct error *error);
+enum { LISTING_BYTES_MAX = 16 << 20 };
 
 /* ---- from cargo-show-asm: listing_cargo_asm.c ---- */
 
@@ -133,6 +148,13 @@ int listing_cargo_asm(const struct listing_request *request, listing_run run, vo
  * names the command that would supply it.
  */
 char *listing_find_cargo_asm(const char *tools, struct error *error);
+
+/*
+ * Which of the files (a build with several codegen units leaves many: NAME-HASH.CRATE.ID-cgu.3.rcgu.s and .ll) defines
+ * `symbol`; owned by the caller.  Files whose names end in ".ll" are read as LLVM IR, others as assembly.  NULL: none
+ * of them does.
+ */
+char *listing_find_file(const struct strlist *files, const char *symbol, struct error *error);
 
 /* ---- from the compiler's intermediate forms: listing_extract.c ---- */
 

@@ -172,20 +172,35 @@ bool listing_is_below(const struct strlist *roots, const char *file)
 	return false;
 }
 
+/* Read it where it may be read; a relative name is one below a root. */
+static void read_source(const struct strlist *roots, const char *file, struct str *text)
+{
+	size_t places = file[0] == '/' ? 1 : roots->count;
+	for (size_t i = 0; i < places && text->length == 0; i++) {
+		cleanup_error struct error error = {0};
+		cleanup_free char *path = file[0] == '/' ? text_copy(file) : path_join(roots->items[i], file);
+		if (listing_is_below(roots, path) && fs_read_file(path, SOURCE_MAX, text, &error) < 0)
+			str_clear(text);
+	}
+}
+
 /* The text of a file; empty where it cannot or may not be read. */
 static const struct str *source_text(struct listing_sources *sources, const char *file)
 {
 	for (size_t i = 0; i < sources->names.count; i++)
 		if (strcmp(sources->names.items[i], file) == 0)
 			return &sources->texts[i];
-	cleanup_error struct error error = {0};
 	struct str text = {0};
-	if (listing_is_below(&sources->roots, file) && fs_read_file(file, SOURCE_MAX, &text, &error) < 0)
-		str_clear(&text);
+	read_source(&sources->roots, file, &text);
 	sources->texts = memory_grow(sources->texts, sources->names.count, &sources->capacity, sizeof *sources->texts);
 	sources->texts[sources->names.count] = text;
 	strlist_add(&sources->names, file);
 	return &sources->texts[sources->names.count - 1];
+}
+
+bool listing_source_known(struct listing_sources *sources, const char *file)
+{
+	return source_text(sources, file)->length > 0;
 }
 
 char *listing_source_line(struct listing_sources *sources, const char *file, long long line)

@@ -122,7 +122,7 @@ static void filter_assembly(const struct listing_request *request, const struct 
 		if (is_directive(at, next, ".file\t") || is_directive(at, next, ".file ")) {
 			at += strlen(".file");
 			size_t number = directive_number(&at, next);
-			kept = number == SIZE_MAX || may_be_shown(&roots, at, next);
+			kept = number == SIZE_MAX || (number < FILES_MAX && may_be_shown(&roots, at, next));
 			if (number != SIZE_MAX)
 				set_shown(&files, number, kept);
 		} else if (is_directive(at, next, ".loc\t") || is_directive(at, next, ".loc ")) {

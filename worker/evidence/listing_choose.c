@@ -73,6 +73,16 @@ static bool is_glue(const char *name)
 	return false;
 }
 
+/* A name of what is inlined that matches; NULL: none.  Borrowed. */
+static const char *inlined_match(const struct listing_function *function, const regex_t *pattern)
+{
+	for (size_t i = 0; i < function->inlined.count; i++)
+		if (!is_glue(function->inlined.items[i]) &&
+		    regexec(pattern, function->inlined.items[i], 0, NULL, 0) == 0)
+			return function->inlined.items[i];
+	return NULL;
+}
+
 static enum rank rank_function(const struct listing_function *function, const regex_t *pattern,
 			       const struct strlist *symbols, const char **why)
 {
@@ -81,15 +91,15 @@ static enum rank rank_function(const struct listing_function *function, const re
 		return RANK_NAMED;
 	if (pattern == NULL)
 		return RANK_NONE;
-	if (regexec(pattern, function->name, 0, NULL, 0) == 0 || regexec(pattern, function->symbol, 0, NULL, 0) == 0)
-		return is_glue(function->name) ? RANK_GLUE : RANK_NAMED;
-	for (size_t i = 0; i < function->inlined.count; i++)
-		if (!is_glue(function->inlined.items[i]) &&
-		    regexec(pattern, function->inlined.items[i], 0, NULL, 0) == 0) {
-			*why = function->inlined.items[i];
-			return is_glue(function->name) ? RANK_GLUE : RANK_INLINED;
-		}
-	return RANK_NONE;
+	bool named = regexec(pattern, function->name, 0, NULL, 0) == 0 ||
+		     regexec(pattern, function->symbol, 0, NULL, 0) == 0;
+	if (!named ||
+	    function->name[0] ==
+		    '<') /* the name may be that of a wrapper: <GenFuture<serial_task::{closure#0}> as Future>::poll */
+		*why = inlined_match(function, pattern);
+	if (!named && *why == NULL)
+		return RANK_NONE;
+	return is_glue(function->name) ? RANK_GLUE : named ? RANK_NAMED : RANK_INLINED;
 }
 
 static int best_first(const void *a, const void *b)
@@ -103,19 +113,39 @@ static int best_first(const void *a, const void *b)
 	return strcmp(left->function->symbol, right->function->symbol);
 }
 
-/* The name that resembles the pattern most: what follows its last "::" has the smallest distance. */
+enum { COMPARED_MAX = 80 }; /* bytes: of longer texts nobody mistypes one letter */
+
+/* The smallest distance of the pattern to a segment of the path. */
+static size_t segment_distance(const char *name, const char *pattern)
+{
+	size_t least = SIZE_MAX;
+	while (*name != '\0') {
+		const char *end = strstr(name, "::");
+		size_t length = end != NULL ? (size_t)(end - name) : strlen(name);
+		if (length > 0 && length <= COMPARED_MAX) {
+			cleanup_free char *segment = text_copy_range(name, length);
+			size_t distance = text_distance(segment, pattern);
+			least = distance < least ? distance : least;
+		}
+		name += length + (end != NULL ? 2 : 0);
+	}
+	return least;
+}
+
+/* The name (own or inlined) that resembles the pattern most; NULL where none does. */
 static const char *nearest_name(const struct listing_functions *all, const char *pattern)
 {
 	const char *nearest = NULL;
-	size_t least = SIZE_MAX;
-	for (size_t i = 0; i < all->count; i++) {
-		const char *name = all->items[i].name;
-		if (strlen(name) > 200 || strlen(pattern) > 200)
-			continue;
-		size_t distance = text_distance(name, pattern);
-		if (distance < least) {
-			least = distance;
-			nearest = name;
+	size_t least = strlen(pattern) / 2 + 1;
+	for (size_t i = 0; i < all->count && strlen(pattern) <= COMPARED_MAX; i++) {
+		const struct strlist *inlined = &all->items[i].inlined;
+		for (size_t j = 0; j <= inlined->count; j++) {
+			const char *name = j < inlined->count ? inlined->items[j] : all->items[i].name;
+			size_t distance = is_glue(name) ? SIZE_MAX : segment_distance(name, pattern);
+			bool better = distance < least ||
+				      (distance == least && nearest != NULL && strlen(name) < strlen(nearest));
+			least = better ? distance : least;
+			nearest = better ? name : nearest;
 		}
 	}
 	return nearest;

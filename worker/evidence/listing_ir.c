@@ -10,6 +10,7 @@
 
 #include "evidence/demangle.h"
 #include "evidence/listing.h"
+#include "fs.h"
 
 /* A piece of the file; not NUL-terminated. */
 struct piece {
@@ -331,4 +332,48 @@ void listing_ir_functions(const char *ir, size_t length, struct listing_function
 	}
 	free(inlining.seen);
 	free(metadata.items);
+}
+
+/* ---- which file ---- */
+
+enum { FILE_MAX = 1 << 30 };
+
+/* A line that starts with "SYMBOL:", or "\"SYMBOL\":" where it has characters that must be quoted. */
+static bool assembly_defines(const struct str *text, const char *symbol)
+{
+	struct piece rest = {str_text(text), str_text(text) + text->length};
+	struct piece line;
+	cleanup_free char *bare = text_format("%s:", symbol);
+	cleanup_free char *quoted = text_format("\"%s\":", symbol);
+	while (next_line(&rest, &line))
+		if (starts(&line, bare) || starts(&line, quoted))
+			return true;
+	return false;
+}
+
+static bool ir_defines(const struct str *text, const char *symbol)
+{
+	struct piece rest = {str_text(text), str_text(text) + text->length};
+	struct definition definition;
+	while (next_definition(&rest, &definition)) {
+		cleanup_free char *found = definition.symbol;
+		if (strcmp(found, symbol) == 0)
+			return true;
+	}
+	return false;
+}
+
+char *listing_find_file(const struct strlist *files, const char *symbol, struct error *error)
+{
+	for (size_t i = 0; i < files->count; i++) {
+		cleanup_error struct error trouble = {0};
+		cleanup_str struct str text = {0};
+		if (fs_read_file(files->items[i], FILE_MAX, &text, &trouble) < 0)
+			continue;
+		if (text_ends_with(files->items[i], ".ll") ? ir_defines(&text, symbol)
+							   : assembly_defines(&text, symbol))
+			return text_copy(files->items[i]);
+	}
+	error_set(error, "none of %zu files defines %s", files->count, symbol);
+	return NULL;
 }

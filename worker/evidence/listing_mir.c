@@ -66,6 +66,23 @@ static size_t agreement(const struct strlist *wanted, const struct strlist *path
 	return count;
 }
 
+/*
+ * Of "<a::B<C> as d::E>::f": "B", the type whose method it is; NULL for other names.  MIR says only where such an
+ * `impl` stands, so that the type must be looked for among the arguments.  Owned by the caller.
+ */
+static char *implementing_type(const char *name)
+{
+	if (name[0] != '<')
+		return NULL;
+	const char *start = name + 1;
+	const char *at = start + strspn(start, "&*( ");
+	start = text_starts_with(at, "mut ") ? at + strlen("mut ") : at;
+	for (at = start; isalnum((unsigned char)*at) || *at == '_' || *at == ':'; at++)
+		if (*at == ':')
+			start = at + 1;
+	return at > start ? text_copy_range(start, (size_t)(at - start)) : NULL;
+}
+
 /* ---- bodies ---- */
 
 /* The next line with its newline; the length, 0 at the end. */
@@ -95,6 +112,22 @@ static size_t path_length(const char *at, size_t length)
 	return 0;
 }
 
+struct wanted {
+	struct strlist path;
+	char *type; /* see implementing_type */
+};
+
+static bool speaks_of(const char *line, size_t length, const char *word)
+{
+	cleanup_free char *copy = text_copy_range(line, length);
+	size_t word_length = strlen(word);
+	for (const char *at = copy; (at = strstr(at, word)) != NULL; at++)
+		if ((at == copy || (!isalnum((unsigned char)at[-1]) && at[-1] != '_')) &&
+		    !isalnum((unsigned char)at[word_length]) && at[word_length] != '_')
+			return true;
+	return false;
+}
+
 struct body {
 	const char *start;
 	const char *end;
@@ -102,14 +135,16 @@ struct body {
 };
 
 /* The next "fn" from `*at` on; false at the end. */
-static bool next_function(const char **at, const char *end, const struct strlist *wanted, struct body *body)
+static bool next_function(const char **at, const char *end, const struct wanted *wanted, struct body *body)
 {
 	for (size_t length; (length = line_length(*at, end)) > 0; *at += length) {
 		if (!line_starts(*at, length, "fn "))
 			continue;
 		cleanup_strlist struct strlist path = {0};
 		split_path(*at + 3, path_length(*at + 3, length - 3), &path);
-		*body = (struct body){*at, end, path.count > 0 ? agreement(wanted, &path) : 0};
+		*body = (struct body){*at, end, path.count > 0 ? agreement(&wanted->path, &path) : 0};
+		if (wanted->type != NULL && !speaks_of(*at, length, wanted->type))
+			body->agreement = 0;
 		bool open = true;
 		for (*at += length; open && (length = line_length(*at, end)) > 0; *at += length)
 			if (line_starts(*at, length, "}")) {
@@ -155,22 +190,22 @@ static void append_body(struct str *text, const struct body *body, bool plain)
 
 int listing_mir(const char *mir, size_t length, const char *name, bool plain, struct str *text, struct error *error)
 {
-	cleanup_strlist struct strlist wanted = {0};
-	split_path(name, strlen(name), &wanted);
+	cleanup_free char *type = implementing_type(name);
+	struct wanted wanted = {.type = type};
+	split_path(name, strlen(name), &wanted.path);
 	const char *end = mir + length;
 	size_t best = 0;
 	struct body body;
 	for (const char *at = mir; next_function(&at, end, &wanted, &body);)
 		best = body.agreement > best ? body.agreement : best;
-	if (best == 0)
-		return error_set(error, "the MIR has no function %s", name);
 	const char *between = "";
-	for (const char *at = mir; next_function(&at, end, &wanted, &body);) {
+	for (const char *at = mir; best > 0 && next_function(&at, end, &wanted, &body);) {
 		if (body.agreement != best)
 			continue;
 		str_append(text, between);
 		append_body(text, &body, plain);
 		between = "\n";
 	}
-	return 0;
+	strlist_clear(&wanted.path);
+	return best > 0 ? 0 : error_set(error, "the MIR has no function %s", name);
 }

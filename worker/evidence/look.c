@@ -66,8 +66,7 @@ static int open_program(struct look *look, struct error *error)
 	if (binary_open(&look->binary, path, &trouble) < 0 ||
 	    machine_open(&look->machine, binary_machine(look->binary), &trouble) < 0) {
 		look_miss(look, "the program's code was not looked at: %s", error_text(&trouble));
-		binary_close(look->binary);
-		look->binary = NULL;
+		binary_close(&look->binary);
 		return 0;
 	}
 	return keep_program(look, path, error);
@@ -99,8 +98,8 @@ static void clear(struct look *look)
 		audit_clear(&look->audits[i]);
 	free(look->audits);
 	declare_roots_clear(&look->roots);
-	machine_close(look->machine);
-	binary_close(look->binary);
+	machine_close(&look->machine);
+	binary_close(&look->binary);
 	free(look->deciding);
 	free(look->folder);
 	json_decref(look->answer);

@@ -180,22 +180,57 @@ static int extract_ir(struct look *look, const struct listing_function *function
 	return listing_ir(str_text(text), text->length, function->symbol, true, into, error);
 }
 
+/* "task::serial_task::{async_fn#0}" of debug information is "{closure#0}" in MIR. */
+static char *mir_name(const char *name)
+{
+	static const char *const words[] = {"{async_fn_env#", "{async_fn#", "{async_block_env#", "{async_block#", "{closure_env#"};
+	struct str plain = {0};
+	while (*name != '\0') {
+		size_t length = 0;
+		for (size_t i = 0; length == 0 && i < sizeof words / sizeof words[0]; i++)
+			length = text_starts_with(name, words[i]) ? strlen(words[i]) : 0;
+		if (length > 0)
+			str_append(&plain, "{closure#");
+		else
+			str_append_bytes(&plain, name, length = 1);
+		name += length;
+	}
+	return str_steal(&plain);
+}
+
+/* MIR is there before anything is inlined: of the function itself, else of those whose accused blocks ended up in it. */
 static int extract_mir(struct look *look, const struct listing_function *function, const char *path, const struct str *text,
 		       struct str *into, struct error *error)
 {
-	(void)look, (void)path;
-	return listing_mir(str_text(text), text->length, function->name, true, into, error);
+	cleanup_strlist struct strlist seen = {0};
+	(void)path;
+	int result = listing_mir(str_text(text), text->length, function->name, true, into, error);
+	for (size_t i = 0; i < look->audit_count; i++)
+		for (size_t j = 0; j < look->audits[i].module.block_count; j++) {
+			const struct audit_block *block = &look->audits[i].blocks[j];
+			const char *name = block->ir->location_count > 0 ? block->ir->locations[0].function : NULL;
+			if (block->violation_count == 0 || name == NULL || strcmp(block->ir->symbol, function->symbol) != 0)
+				continue;
+			cleanup_free char *plain = mir_name(name);
+			if (strlist_contains(&seen, plain))
+				continue;
+			strlist_add(&seen, plain);
+			cleanup_error struct error trouble = {0};
+			if (listing_mir(str_text(text), text->length, plain, true, into, &trouble) == 0)
+				result = 0;
+		}
+	if (result == 0)
+		error_clear(error);
+	return result;
 }
 
 static int extract_assembly(struct look *look, const struct listing_function *function, const char *path, const struct str *text,
 			    struct str *into, struct error *error)
 {
-	cleanup_free char *label = text_format("\n%s:", function->symbol);
 	cleanup_free char *scratch = path_join(look->folder, "cargo-asm");
 	cleanup_free char *program = NULL;
 	cleanup_strlist struct strlist roots = {0};
-	if (strstr(str_text(text), label) == NULL)
-		return error_set(error, "%s is not in it", function->name);
+	(void)text; /* cargo-asm reads the file itself */
 	program = listing_find_cargo_asm(look_text(look, "tools"), error);
 	if (program == NULL)
 		return -1;
@@ -211,6 +246,14 @@ static int extract_assembly(struct look *look, const struct listing_function *fu
 	return listing_cargo_asm(&request, listing_run_child, NULL, into, error);
 }
 
+/* Does the file define it?  In assembly as a label, which is quoted where the assembler wants that. */
+static bool defines(const char *text, const char *symbol)
+{
+	cleanup_free char *label = text_format("\n%s:", symbol);
+	cleanup_free char *quoted = text_format("\n\"%s\":", symbol);
+	return strstr(text, label) != NULL || strstr(text, quoted) != NULL;
+}
+
 static const struct {
 	const char *files; /* member of the request */
 	const char *kind;
@@ -219,8 +262,8 @@ static const struct {
 	extract extract;
 } forms[] = {
 	{"assembly", "assembly", "cargo-asm.txt", "assembly with source lines (cargo-show-asm)", extract_assembly},
-	{"ir", "ir", "ll", "LLVM IR as the compiler left it", extract_ir},
-	{"mir", "mir", "mir", "MIR", extract_mir},
+	{"ir", "ir", "function.ll", "LLVM IR as the compiler left it", extract_ir},
+	{"mir", "mir", "function.mir", "MIR", extract_mir},
 };
 
 /* The first of the files that holds the function. */
@@ -232,9 +275,13 @@ static int add_form(struct look *look, size_t form, size_t number, const struct 
 	json_array_foreach (json_object_get(look->request, forms[form].files), index, path) {
 		cleanup_str struct str text = {0};
 		cleanup_str struct str into = {0};
+		cleanup_error struct error trouble = {0};
+		if (fs_read_file(json_string_value(path), TEXT_LIMIT, &text, &trouble) < 0)
+			continue;
+		if (forms[form].extract == extract_assembly && !defines(str_text(&text), function->symbol))
+			continue;
 		error_clear(&last);
-		if (fs_read_file(json_string_value(path), TEXT_LIMIT, &text, &last) < 0 ||
-		    forms[form].extract(look, function, json_string_value(path), &text, &into, &last) < 0)
+		if (forms[form].extract(look, function, json_string_value(path), &text, &into, &last) < 0)
 			continue;
 		cleanup_free char *name = text_format("%zu-%s", number, forms[form].suffix);
 		cleanup_free char *title = text_format("%s: %s", function->name, forms[form].title);

@@ -373,6 +373,57 @@ static bool hides_directive(const char *text)
 	return false;
 }
 
+/* How often `word` stands in `text` as a whole directive; with `prefix` as the start of one. */
+static size_t count_directive(const char *text, const char *word, bool prefix)
+{
+	size_t count = 0;
+	size_t length = strlen(word);
+	for (const char *at = strstr(text, word); at != NULL; at = strstr(at + length, word))
+		if ((at == text || !is_word_byte(at[-1])) && (prefix || !is_word_byte(at[length])))
+			count++;
+	return count;
+}
+
+/* What begins in a block must end in it: the assembler would take the next block for a part of it. */
+static const char *is_open(const char *text)
+{
+	const char *comment = text;
+	while ((comment = strstr(comment, "/*")) != NULL) {
+		comment = strstr(comment + 2, "*/");
+		if (comment == NULL)
+			return "it has a comment that does not end";
+	}
+	if (count_directive(text, ".macro", false) != count_directive(text, ".endm", false) + count_directive(text, ".endmacro", false))
+		return "it has a macro that does not end";
+	if (count_directive(text, ".if", true) != count_directive(text, ".endif", false))
+		return "it has a condition that does not end";
+	size_t repeated = count_directive(text, ".rept", false) + count_directive(text, ".rep", false) +
+			  count_directive(text, ".irp", false) + count_directive(text, ".irpc", false);
+	if (repeated != count_directive(text, ".endr", false))
+		return "it has a repetition that does not end";
+	return NULL;
+}
+
+/* Does a directive ask for more bytes or repetitions than any block needs?  (What an expression hides meets the time limit.) */
+static bool is_huge(const char *text)
+{
+	static const struct {
+		const char *word;
+		unsigned long long limit;
+	} directives[] = {{".fill", 1 << 20}, {".space", 1 << 20}, {".skip", 1 << 20},	  {".zero", 1 << 20},  {".org", 1 << 20},
+			  {".rept", 1 << 16}, {".rep", 1 << 16},   {".balign", 1 << 16}, {".p2align", 16}};
+	for (size_t i = 0; i < sizeof directives / sizeof directives[0]; i++) {
+		size_t length = strlen(directives[i].word);
+		for (const char *at = strstr(text, directives[i].word); at != NULL; at = strstr(at + length, directives[i].word)) {
+			const char *number = at + length + strspn(at + length, " \t(");
+			if (!is_word_byte(at[length]) && isdigit((unsigned char)*number) &&
+			    strtoull(number, NULL, 0) > directives[i].limit)
+				return true;
+		}
+	}
+	return false;
+}
+
 const char *template_refusal(const char *text)
 {
 	cleanup_free char *lower = text_copy(text);
@@ -384,10 +435,13 @@ const char *template_refusal(const char *text)
 		return "it asks the assembler to read a file (.include)";
 	if (strstr(lower, ".altmacro") != NULL)
 		return "it changes how macros work (.altmacro)";
-	bool macros = strstr(lower, ".macro") != NULL || strstr(lower, ".irp") != NULL || strstr(lower, ".rep") != NULL;
-	if (macros && hides_directive(lower))
+	if (count_directive(lower, ".end", false) > 0)
+		return "it ends the assembler's input (.end)";
+	if (is_huge(lower))
+		return "it asks the assembler for more bytes than any block needs";
+	if (hides_directive(lower))
 		return "it puts the name of an instruction together from a macro's arguments";
-	return NULL;
+	return is_open(lower);
 }
 
 /* ---- probes ---- */
