@@ -167,7 +167,7 @@ static void likely_limits_come_first(void **state)
 					for (int i = 0; i <= BOUND; i++)
 						world.answers[i] = i < bad ? 'g' : 'b';
 					for (size_t i = 0; i < count; i++) {
-						likely[i] = (long long)(first + 5 * i);
+						likely[i] = (long long)first + 5LL * (long long)i;
 						right = right || likely[i] == bad;
 						if (unknown == 1 && likely[i] < BOUND)
 							world.answers[likely[i]] = '?';
