@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "evidence/demangle.h"
 #include "evidence/place_text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -22,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	cleanup_str struct str labelled = {0};
 	cleanup_error struct error error = {0};
 	cleanup_free char *source = text_copy_range((const char *)data, size);
-	cleanup_free char *name = symbol_demangle(source);
+	cleanup_free char *name = demangle(source);
 	int status = place_read_assembly(source, &regions, &labelled, &error);
 	require((status == 0) == (error.text == NULL));
 	if (status != 0)

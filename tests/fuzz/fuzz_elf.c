@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "evidence/demangle.h"
 #include "evidence/flow.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -22,7 +23,7 @@ static void ask_functions(struct binary *binary)
 	const struct binary_function *functions = binary_functions(binary, &count);
 	for (size_t i = 0; i < count && i < 64; i++) {
 		const struct binary_function *function = &functions[i];
-		cleanup_free char *name = symbol_demangle(function->symbol);
+		cleanup_free char *name = demangle(function->symbol);
 		cleanup_source_frames struct source_frames frames = {0};
 		require(binary_function_named(binary, function->symbol, 0) <= i);
 		const uint8_t *bytes = binary_bytes(binary, function->address, (size_t)function->size);

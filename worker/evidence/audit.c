@@ -45,7 +45,12 @@ bool audit_crate_of_path(const char *path, char **crate, char **version)
 		const char *mark;
 		bool skip_one;	    /* the folder behind the mark is the registry's */
 		bool needs_version; /* otherwise it is just a folder of that name */
-	} places[] = {{"/registry/src/", true, true}, {"/crates/", false, true}, {"/vendor/", false, false}, {"/library/", false, false}};
+	} places[] = {{"/registry/src/", true, true},
+		      {"/crates/", false, true},
+		      {"/vendor/cargo-", true, true}, /* bisectd's own vendor folder: one a generation of cargo */
+		      {"/edited/", true, false},      /* and its edited copies */
+		      {"/vendor/", false, false},
+		      {"/library/", false, false}};
 	*crate = *version = NULL;
 	for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
 		const char *found = strstr(path, places[i].mark);
