@@ -238,6 +238,7 @@ def test_numbers_that_do_not_repeat_are_told(lane):
              'sed "s/.*/BISECT: running pass (&) p$n on f/; $((limit + 1)),\\$ s/running/NOT running/"; }'
     limit = lie(lane, change).data["limit"]
     assert "not stable" in limit["reason"] and limit["bad"] == 37
+    assert "pass" not in limit and limit["line"].startswith("BISECT: running pass (37) p")
 
 
 def test_a_compiler_that_crashes_is_seen_to_crash(lane):

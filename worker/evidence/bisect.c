@@ -246,7 +246,7 @@ static void tell_numbers(const struct bisection *bisection, const struct limit_s
 		set_text(limit, "crate", compile->name);
 }
 
-static void tell_line(const struct pass_line *line, json_t *limit)
+static void tell_pass(const struct pass_line *line, json_t *limit)
 {
 	cleanup_free char *function = pass_line_function(line);
 	set_text(limit, "pass", line->pass);
@@ -256,7 +256,6 @@ static void tell_line(const struct pass_line *line, json_t *limit)
 		set_text(limit, "function", function);
 		set_text(limit, "name", name);
 	}
-	set_text(limit, "line", line->text);
 }
 
 /* One end once more.  Keeps the line of pass `number`; the reason says what is wrong.  Returns whether all is as
@@ -290,20 +289,25 @@ static bool repeat(struct bisection *bisection, long long at, enum sight expecte
 	return false;
 }
 
-/* Both ends again, and both builds must call the pass by the same name: else the numbers say nothing. */
+/*
+ * Both ends again, and both builds must call the pass by the same name: else the numbers say nothing, and of the pass
+ * only the line that was seen is told.
+ */
 static void verify(struct bisection *bisection, const struct limit_search *search, json_t *limit)
 {
 	cleanup_pass_line struct pass_line bad = {0};
 	cleanup_pass_line struct pass_line good = {0};
 	const struct compile *compile = compile_of(bisection, search->bad);
 	long long number = search->bad - compile->before;
-	bool known = repeat(bisection, search->bad, SIGHT_BAD, compile, number, &bad, limit);
-	if (bad.text != NULL)
-		tell_line(&bad, limit);
-	if (!known || !repeat(bisection, search->good, SIGHT_GOOD, compile, number, &good, limit))
-		return;
-	if (!text_equal(bad.pass, good.pass) || !text_equal(bad.unit, good.unit))
+	bool certain = repeat(bisection, search->bad, SIGHT_BAD, compile, number, &bad, limit) &&
+		       repeat(bisection, search->good, SIGHT_GOOD, compile, number, &good, limit);
+	if (certain && (!text_equal(bad.pass, good.pass) || !text_equal(bad.unit, good.unit))) {
 		set_reason(limit, "not stable: pass %lld is also called %s on %s", number, good.pass, good.unit);
+		certain = false;
+	}
+	set_text(limit, "line", bad.text);
+	if (certain)
+		tell_pass(&bad, limit);
 }
 
 static void tell_end(struct bisection *bisection, const struct limit_search *search, json_t *limit)
