@@ -228,7 +228,8 @@ static int report_all(struct sql *sql, const struct strlist *names, const struct
 		return -1;
 	const struct strlist *chosen = names->count > 0 ? names : &all;
 	if (chosen->count == 0)
-		return error_set(error, "there is no investigation in %s yet: start one with `bisectd run FILE`", options->state_folder);
+		return error_set(error, "there is no investigation in %s yet: start one with `bisectd run FILE`",
+				 options->state_folder);
 	if (report_make(sql, chosen, &how, &report, error) < 0)
 		return -1;
 	return write_report(&report, options->output, error);
