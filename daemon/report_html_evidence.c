@@ -246,7 +246,7 @@ static void add_comparison(const struct html_page *page, const struct report_nei
 {
 	struct str *to = page->to;
 	cleanup_free bool *shown = memory_new(neighbour->count + 1, sizeof *shown);
-	size_t marked = report_excerpt(neighbour, in_full ? EXCERPT_ROWS : EXCERPT_ROWS / 2, shown);
+	size_t marked = report_excerpt(neighbour, in_full ? EXCERPT_ROWS : EXCERPT_ROWS / 2, true, shown);
 	cleanup_free char *caption =
 		text_format("%s: bad on the left, good on the right", or_what(neighbour->symbol, "the function"));
 	if (!in_full)
@@ -263,27 +263,48 @@ static void add_comparison(const struct html_page *page, const struct report_nei
 	str_append(to, "</details>\n");
 }
 
+static void add_neighbour(const struct html_page *page, const struct report_neighbour *neighbour, bool in_full)
+{
+	cleanup_free char *title = neighbour->axis != NULL
+					   ? text_format("%s: %s is good, %s is bad", neighbour->axis,
+							 or_what(neighbour->value, "?"), or_what(neighbour->bad_value, "?"))
+					   : text_copy(or_what(neighbour->combination, "A good neighbour"));
+	html_tag(page->to, "h3", title);
+	add_sentence(page->to, report_neighbour_sentence(neighbour));
+	add_comparison(page, neighbour, in_full);
+}
+
+/* The one that tells most first, then the others, then those that could not be compared. */
 void html_assembly(const struct html_page *page)
 {
 	const struct report_model *model = page->model;
-	const struct report_neighbour *first = report_compared(model);
-	if (first != NULL)
+	const struct report_neighbour *best = report_compared(model);
+	size_t others = 0;
+	if (best != NULL) {
 		html_tag(page->to, "p",
 			 "One line an instruction. Between the two: = the same, ~ the same with other registers, \xE2\x89\xA0 "
 			 "changed, "
 			 "\xE2\x88\x92 only in the bad one, + only in the good one. The steps of the broken path are named in the "
-			 "last column.");
-	for (size_t i = 0; i < model->neighbour_count; i++) {
-		const struct report_neighbour *neighbour = &model->neighbours[i];
-		cleanup_free char *title = neighbour->axis != NULL
-						   ? text_format("%s: %s is good, %s is bad", neighbour->axis,
-								 or_what(neighbour->value, "?"), or_what(neighbour->bad_value, "?"))
-						   : text_copy(or_what(neighbour->combination, "A good neighbour"));
-		html_tag(page->to, "h3", title);
-		add_sentence(page->to, report_neighbour_sentence(neighbour));
-		if (neighbour->count > 0)
-			add_comparison(page, neighbour, neighbour == first);
+			 "last "
+			 "column.");
+		add_neighbour(page, best, true);
 	}
+	for (size_t i = 0; i < model->neighbour_count; i++) {
+		if (&model->neighbours[i] != best && model->neighbours[i].count > 0)
+			add_neighbour(page, &model->neighbours[i], false);
+		others += model->neighbours[i].count == 0;
+	}
+	if (others == 0)
+		return;
+	str_append(page->to, "<h3>Without a comparison</h3>\n<ul>\n");
+	for (size_t i = 0; i < model->neighbour_count; i++) {
+		if (model->neighbours[i].count > 0)
+			continue;
+		cleanup_free char *sentence = report_neighbour_sentence(&model->neighbours[i]);
+		html_tag(page->to, "li", sentence);
+		str_append(page->to, "\n");
+	}
+	str_append(page->to, "</ul>\n");
 }
 
 /* The pass, the flips, the twins ----------------------------------------------------------------------------------------- */
