@@ -171,10 +171,10 @@ static void add_source(struct str *to, const struct report_row *row)
 {
 	if (row->bad.source == NULL && row->good.source == NULL)
 		return;
-	str_append(to, "<tr role=\"row\" class=\"source\"><td role=\"cell\"></td>");
+	str_append(to, "<tr role=\"row\" class=\"source\"><td role=\"cell\"></td><td role=\"cell\"></td>");
 	html_tag(to, "td role=\"cell\" colspan=\"2\"", row->bad.source);
 	html_tag(to, "td role=\"cell\" colspan=\"2\"", row->good.source);
-	str_append(to, "<td role=\"cell\"></td></tr>\n");
+	str_append(to, "</tr>\n");
 }
 
 /* How a row differs, as a sign and a word. */
@@ -206,21 +206,22 @@ static void add_row(struct str *to, const struct report_row *row)
 {
 	add_source(to, row);
 	add_sign(to, row);
-	add_side(to, &row->bad);
-	add_side(to, &row->good);
-	str_append(to, "<td role=\"cell\">");
+	str_append(to, "<td role=\"cell\" class=\"role\">");
 	if (row->role != NULL)
 		html_tag(to, "strong", row->role);
 	else if (row->deciding)
 		str_append(to, "<strong>decides</strong>");
 	else
 		markup_html(to, row->note);
-	str_append(to, "</td></tr>\n");
+	str_append(to, "</td>");
+	add_side(to, &row->bad);
+	add_side(to, &row->good);
+	str_append(to, "</tr>\n");
 }
 
 static void add_rows(struct str *to, const char *caption, const struct report_neighbour *neighbour, const bool *shown)
 {
-	static const char *const head[] = {"", "Address", "Bad", "Address", "Good", "Why it matters", NULL};
+	static const char *const head[] = {"", "Role", "Address", "Bad", "Address", "Good", NULL};
 	size_t hidden = 0;
 	str_append(to, "<div class=\"assembly\">\n");
 	html_table_start(to, caption, head);
@@ -246,7 +247,7 @@ static void add_comparison(const struct html_page *page, const struct report_nei
 {
 	struct str *to = page->to;
 	cleanup_free bool *shown = memory_new(neighbour->count + 1, sizeof *shown);
-	size_t marked = report_excerpt(neighbour, in_full ? EXCERPT_ROWS : EXCERPT_ROWS / 2, true, shown);
+	size_t marked = report_excerpt(neighbour, in_full ? EXCERPT_ROWS : EXCERPT_ROWS / 2, shown);
 	cleanup_free char *caption =
 		text_format("%s: bad on the left, good on the right", or_what(neighbour->symbol, "the function"));
 	if (!in_full)
@@ -256,7 +257,7 @@ static void add_comparison(const struct html_page *page, const struct report_nei
 		str_append(to, "</details>\n");
 	if (!in_full || marked >= neighbour->count)
 		return;
-	str_append_format(to, "<details><summary>The whole function: %zu lines</summary>\n", neighbour->count);
+	str_append_format(to, "<details><summary>All lines that were compared: %zu</summary>\n", neighbour->count);
 	for (size_t i = 0; i < neighbour->count; i++)
 		shown[i] = i < WHOLE_ROWS;
 	add_rows(to, caption, neighbour, shown);
@@ -317,7 +318,7 @@ void html_pass(const struct html_page *page)
 	if (pass->line != NULL)
 		html_block(page->to, "What the compiler printed", pass->line);
 	if (pass->tried > 0)
-		str_append_format(page->to, "<p>Found with %lld builds.</p>\n", pass->tried);
+		str_append_format(page->to, "<p>%lld builds were tried.</p>\n", pass->tried);
 	if (pass->count == 0)
 		return;
 	html_table_start(page->to, "One switch changed, everything else as in the bad cell", head);

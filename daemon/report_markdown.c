@@ -208,7 +208,7 @@ static void add_difference(const struct report_neighbour *compared, struct str *
 {
 	cleanup_free bool *shown = memory_new(compared->count + 1, sizeof *shown);
 	cleanup_str struct str block = {0};
-	report_excerpt(compared, EXCERPT_ROWS, false, shown);
+	report_excerpt(compared, EXCERPT_ROWS, shown);
 	for (size_t i = 0; i < compared->count; i++) {
 		const struct report_row *row = &compared->rows[i];
 		bool same = text_equal(row->change, "same") || text_equal(row->change, "renamed");

@@ -210,7 +210,7 @@ static void add_assembly(const struct report_model *model, struct str *to)
 	if (compared == NULL)
 		return;
 	cleanup_free bool *shown = memory_new(compared->count + 1, sizeof *shown);
-	report_excerpt(compared, EXCERPT_ROWS, false, shown);
+	report_excerpt(compared, EXCERPT_ROWS, shown);
 	add_line(to, "  - bad, + good (%s), ~ the same with other registers, => decides", or_what(compared->combination, "?"));
 	for (size_t i = 0; i < compared->count; i++) {
 		if (shown[i])

@@ -142,11 +142,11 @@ static size_t mark_around(const struct report_neighbour *neighbour, bool steps, 
 	return marked;
 }
 
-size_t report_excerpt(const struct report_neighbour *neighbour, size_t most, bool all, bool *shown)
+size_t report_excerpt(const struct report_neighbour *neighbour, size_t most, bool *shown)
 {
 	memset(shown, 0, neighbour->count * sizeof *shown);
 	size_t marked = mark_around(neighbour, true, 6, most, 0, shown);
-	if (all || marked == 0)
+	if (marked == 0)
 		marked = mark_around(neighbour, false, 2, most, marked, shown);
 	for (size_t i = 0; marked == 0 && i < neighbour->count && i < most; i++)
 		shown[i] = true;
