@@ -85,7 +85,7 @@ def test_the_pass_is_named_and_repeated_by_hand(lane, root):
     good, bad, passes = numbers(limit)
     assert "reason" not in limit and good + 1 == bad <= passes
     assert limit["pass"] in ("X86 DAG->DAG Instruction Selection", "x86-isel")
-    assert "drain" in limit["function"] and limit["function"] in limit["unit"]
+    assert "drain" in limit["function"] and limit["function"] in limit["unit"] and limit["name"] == "main::drain"
     assert limit["line"] == f"BISECT: running pass ({bad}) {limit['pass']} on {limit['unit']}"
     assert limit["flags"] == ["-C", "codegen-units=1"] and limit["crate"] == "main.bin"
     assert limit["tried"] <= 4 + passes.bit_length()
@@ -165,6 +165,12 @@ def test_the_only_turn(lane):
     assert "blame" in limit["warning"] and limit["notes"] == []
 
 
+@pytest.mark.parametrize("function,most", [("^f37$", 6), ("^f(3[0-9]|9.)$", 10), ("^f1$", 12), ("nothing", 12)])
+def test_named_functions_are_tried_first(lane, function, most):
+    limit = lie(lane, function=function).data["limit"]
+    assert numbers(limit) == (36, 37, 100) and limit["tried"] <= most and "reason" not in limit
+
+
 def test_what_ends_otherwise_is_left_out_and_told(lane):
     """From 30 to 40 passes the compiler refuses."""
     answer = lie(lane, '[ "$limit" -lt 30 ] || [ "$limit" -gt 40 ] || { echo "error: no" >&2; exit 1; }')
@@ -232,6 +238,7 @@ def test_numbers_that_do_not_repeat_are_told(lane):
              'sed "s/.*/BISECT: running pass (&) p$n on f/; $((limit + 1)),\\$ s/running/NOT running/"; }'
     limit = lie(lane, change).data["limit"]
     assert "not stable" in limit["reason"] and limit["bad"] == 37
+    assert "pass" not in limit and limit["line"].startswith("BISECT: running pass (37) p")
 
 
 def test_a_compiler_that_crashes_is_seen_to_crash(lane):
@@ -267,7 +274,8 @@ def test_what_there_is_no_time_for_is_listed(lane):
 def test_a_run_that_takes_its_time_is_not_cut(lane):
     """A timeout is the cell's own limit, never the budget's."""
     lane.write("rustc", COMPILER.replace("CHANGE", ""), 0o755)
-    answer = lane.do(kind="passes", placeholders={"rustc": str(lane.workspace / "reproducer/rustc")}, build=[["{rustc}", "main.rs"]],
+    compiler = str(lane.workspace / "reproducer/rustc")
+    answer = lane.do(kind="passes", placeholders={"rustc": compiler}, build=[["{rustc}", "main.rs"]],
                      run=["sh", "-c", "grep -q 'exit 0' program || sleep 30"], run_ms=1000, bad_outcome="timeout", budget_ms=12000,
                      names=["none"])
     assert answer.data["control"]["outcome"] == "timeout"
@@ -281,6 +289,7 @@ def test_a_run_that_takes_its_time_is_not_cut(lane):
     ({"build": [["no-such-program"]]}, "error", "no-such-program"),
     ({"bad_outcome": "pass"}, "error", "bad_outcome"),
     ({"bad_outcome": "worse"}, "error", "bad_outcome"),
+    ({"function": "("}, "error", "function"),
     ({"budget_ms": -1}, "error", "budget_ms"),
     ({"budget_ms": 1}, "skip", "too short"),
     ({"workspace": None}, "error", "workspace"),

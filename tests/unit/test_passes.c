@@ -48,16 +48,23 @@ static enum sight look(void *context, long long limit)
 	}
 }
 
-static struct limit_search search(struct world *world, size_t patience)
+static struct limit_search search_with(struct world *world, size_t patience, const long long *likely, size_t count)
 {
 	struct limit_search search = {.bound = (long long)strlen(world->answers) - 1,
 				      .patience = patience,
 				      .observe = look,
-				      .context = world};
+				      .context = world,
+				      .likely = likely,
+				      .likely_count = count};
 	world->questions = 0;
 	memset(world->asked, 0, sizeof world->asked);
 	limit_search(&search);
 	return search;
+}
+
+static struct limit_search search(struct world *world, size_t patience)
+{
+	return search_with(world, patience, NULL, 0);
 }
 
 static size_t logarithm(long long number)
@@ -142,6 +149,40 @@ static void a_turn_is_found_where_good_and_bad_alternate(void **state)
 		assert_int_equal(found.good + 1, found.bad);
 		assert_int_equal(world.answers[found.good], 'g');
 		assert_int_equal(world.answers[found.bad], 'b');
+	}
+}
+
+/* Likely limits make it quicker where they are right, and never wrong where they are not. */
+static void likely_limits_come_first(void **state)
+{
+	(void)state;
+	enum { BOUND = 60 };
+	for (long long bad = 1; bad <= BOUND; bad++) {
+		for (unsigned first = 1; first <= BOUND; first += 3) {
+			for (size_t count = 1; count <= 8; count++) {
+				for (int unknown = 0; unknown <= 1; unknown++) {
+					long long likely[8];
+					bool right = false;
+					struct world world = {0};
+					for (int i = 0; i <= BOUND; i++)
+						world.answers[i] = i < bad ? 'g' : 'b';
+					for (size_t i = 0; i < count; i++) {
+						likely[i] = (long long)first + 5LL * (long long)i;
+						right = right || likely[i] == bad;
+						if (unknown == 1 && likely[i] < BOUND)
+							world.answers[likely[i]] = '?';
+					}
+					struct limit_search found = search_with(&world, MOST, likely, count);
+					bool hidden = world.answers[bad] == '?' || world.answers[bad - 1] == '?';
+					assert_int_equal(found.end, hidden ? LIMIT_RANGE : LIMIT_FOUND);
+					if (!hidden)
+						assert_int_equal(found.bad, bad);
+					assert_true(found.good < bad && found.bad >= bad);
+					if (right && unknown == 0)
+						assert_true(world.questions <= 3 + logarithm((long long)count + 1));
+				}
+			}
+		}
 	}
 }
 
@@ -262,7 +303,7 @@ static int read_text(const void *bytes, size_t length, long long wanted, long lo
 		     struct error *error)
 {
 	cleanup_fd int fd = open_text(bytes, length);
-	return pass_lines_read(fd, wanted, passes, line, error);
+	return pass_lines_read(fd, wanted, NULL, passes, line, error);
 }
 
 static void a_file_is_counted(void **state)
@@ -354,7 +395,7 @@ static void a_folder_cannot_be_read(void **state)
 	long long passes;
 	FILE *folder = fopen("/", "r");
 	assert_non_null(folder);
-	assert_int_equal(pass_lines_read(fileno(folder), 1, &passes, &line, &error), -1);
+	assert_int_equal(pass_lines_read(fileno(folder), 1, NULL, &passes, &line, &error), -1);
 	assert_non_null(error.text);
 	fclose(folder);
 }
@@ -440,6 +481,7 @@ int main(void)
 		cmocka_unit_test(unknown_stretches_are_left_out_and_told),
 		cmocka_unit_test(patience_ends),
 		cmocka_unit_test(a_turn_is_found_where_good_and_bad_alternate),
+		cmocka_unit_test(likely_limits_come_first),
 		cmocka_unit_test(wrong_ends_are_told),
 		cmocka_unit_test(lines_are_parsed_or_refused),
 		cmocka_unit_test(a_file_is_counted),

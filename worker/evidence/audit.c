@@ -23,54 +23,64 @@ struct work {
 
 /* ---- crates ---- */
 
-/* "usdt-impl-0.5.0" is usdt-impl and 0.5.0: the version starts behind the first dash that a digit and a dot follow. */
-static void split_name(const char *name, size_t length, char **crate, char **version)
+static size_t digits_at(const char *at, const char *end)
 {
-	for (size_t i = 1; i + 1 < length; i++) {
-		size_t digits = 0;
-		while (i + 1 + digits < length && isdigit((unsigned char)name[i + 1 + digits]))
-			digits++;
-		if (name[i] == '-' && digits > 0 && i + 1 + digits < length && name[i + 1 + digits] == '.') {
-			*crate = text_copy_range(name, i);
-			*version = text_copy_range(name + i + 1, length - i - 1);
-			return;
-		}
-	}
-	*crate = text_copy_range(name, length);
+	size_t count = 0;
+	while (at + count < end && isdigit((unsigned char)at[count]))
+		count++;
+	return count;
 }
 
-bool audit_crate_of_path(const char *path, char **crate, char **version)
+/* "usdt-impl-0.5.0" is usdt-impl and 0.5.0: the version starts behind the first dash that three numbers follow. */
+static bool split_name(const char *name, const char *end, char **crate, char **version)
 {
-	static const struct {
-		const char *mark;
-		bool skip_one;	    /* the folder behind the mark is the registry's */
-		bool needs_version; /* otherwise it is just a folder of that name */
-	} places[] = {{"/registry/src/", true, true},
-		      {"/crates/", false, true},
-		      {"/vendor/cargo-", true, true}, /* bisectd's own vendor folder: one a generation of cargo */
-		      {"/edited/", true, false},      /* and its edited copies */
-		      {"/vendor/", false, false},
-		      {"/library/", false, false}};
-	*crate = *version = NULL;
-	for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
-		const char *found = strstr(path, places[i].mark);
-		if (found == NULL)
-			continue;
-		const char *name = found + strlen(places[i].mark);
-		if (places[i].skip_one) {
-			name = strchr(name, '/');
-			name = name != NULL ? name + 1 : "";
+	for (const char *dash = name + 1; dash < end; dash++) {
+		const char *at = dash + 1;
+		int numbers = 0;
+		for (; *dash == '-' && numbers < 3; numbers++) {
+			size_t digits = digits_at(at, end);
+			if (digits == 0 || (numbers < 2 && (at + digits >= end || at[digits] != '.')))
+				break;
+			at += digits + (numbers < 2);
 		}
-		size_t length = strcspn(name, "/");
-		if (length == 0 || name[length] != '/')
-			continue;
-		split_name(name, length, crate, version);
-		if (*version != NULL || !places[i].needs_version)
+		if (numbers == 3) {
+			*crate = text_copy_range(name, (size_t)(dash - name));
+			*version = text_copy_range(dash + 1, (size_t)(end - dash - 1));
 			return true;
-		free(*crate);
-		*crate = NULL;
+		}
 	}
 	return false;
+}
+
+/* Folders whose children are crates even without a version in their names. */
+static bool crate_behind(const char *path, const char *mark, char **crate)
+{
+	const char *found = strstr(path, mark);
+	if (found == NULL)
+		return false;
+	const char *name = found + strlen(mark);
+	size_t length = strcspn(name, "/");
+	if (length == 0 || name[length] != '/')
+		return false;
+	*crate = text_copy_range(name, length);
+	return true;
+}
+
+/* The innermost folder that is named like a crate of a registry wins: a vendor folder may stand in another crate. */
+bool audit_crate_of_path(const char *path, char **crate, char **version)
+{
+	*crate = *version = NULL;
+	const char *end = strrchr(path, '/');
+	while (end != NULL && end > path) {
+		const char *start = end;
+		while (start > path && start[-1] != '/')
+			start--;
+		/* a toolchain's folder is named like a crate of a registry but holds the compiler's own library */
+		if (!text_starts_with(start, "rustc-") && split_name(start, end, crate, version))
+			return true;
+		end = start > path ? start - 1 : NULL;
+	}
+	return crate_behind(path, "/library/", crate) || crate_behind(path, "/vendor/", crate);
 }
 
 /* By the path, else by the outermost part of the function's name, which is the crate in Rust. */

@@ -40,6 +40,8 @@ static json_t *location_to_json(const struct ir_location *location)
 	json_object_set_new(object, "line", json_integer(location->line));
 	json_object_set_new(object, "column", json_integer(location->column));
 	set_text(object, "function", location->function);
+	if (location->merged)
+		json_object_set_new(object, "merged", json_true());
 	if (location->file != NULL && audit_crate_of_path(location->file, &crate, &version)) {
 		set_text(object, "crate", crate);
 		set_text(object, "version", version);

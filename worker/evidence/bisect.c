@@ -9,11 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "evidence/demangle.h"
 #include "evidence/pass_lines.h"
 #include "fs.h"
 #include "jobs.h"
 
-enum { MOST_COMPILES = 64, PATIENCE = 12, MOST_FLAGS = 4 };
+enum { MOST_COMPILES = 64, PATIENCE = 12, MOST_FLAGS = 4, MOST_LIKELY = 1 << 16 };
 
 /*
  * How a bisection can be done; the first in which the cell is bad with all passes is taken.  One codegen unit gives the
@@ -46,6 +47,9 @@ struct bisection {
 	struct compile compiles[MOST_COMPILES];
 	size_t count;
 	long long total;
+	long long *likely; /* passes on functions that the job names */
+	size_t likely_count;
+	size_t likely_capacity;
 	long long tried;
 	char *unknown; /* why the first step that was neither good nor bad was neither */
 	struct error *error;
@@ -56,6 +60,9 @@ static void forget_compiles(struct bisection *bisection)
 {
 	for (size_t i = 0; i < bisection->count; i++)
 		free(bisection->compiles[i].name);
+	free(bisection->likely);
+	bisection->likely = NULL;
+	bisection->likely_count = bisection->likely_capacity = 0;
 	bisection->count = 0;
 	bisection->total = 0;
 }
@@ -67,17 +74,60 @@ static bool is_compile_name(const char *name)
 	       name[strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-")] == '\0';
 }
 
-static int read_passes(const struct passes *passes, const char *compile, long long wanted, long long *count,
-		       struct pass_line *line, struct error *error)
+static int read_passes(const struct passes *passes, const char *compile, long long wanted,
+		       const struct pass_visitor *visitor, long long *count, struct pass_line *line,
+		       struct error *error)
 {
 	cleanup_free char *name = text_format("%s.lines", compile);
 	cleanup_fd int fd = passes_open(passes, name, error);
-	return fd >= 0 ? pass_lines_read(fd, wanted, count, line, error) : -1;
+	return fd >= 0 ? pass_lines_read(fd, wanted, visitor, count, line, error) : -1;
+}
+
+/* Many lines in a row are about one function: it is looked at once. */
+struct looking {
+	struct bisection *bisection;
+	struct str unit;
+	bool matches;
+};
+
+static bool is_likely(const struct passes *passes, const char *unit, size_t length)
+{
+	cleanup_free char *symbol = pass_unit_function(unit, length);
+	if (symbol == NULL)
+		return false;
+	cleanup_free char *name = demangle(symbol);
+	return regexec(&passes->function, symbol, 0, NULL, 0) == 0 || regexec(&passes->function, name, 0, NULL, 0) == 0;
+}
+
+static void visit(void *context, long long number, const char *unit, size_t length)
+{
+	struct looking *looking = context;
+	struct bisection *bisection = looking->bisection;
+	if (looking->unit.length != length || memcmp(str_text(&looking->unit), unit, length) != 0) {
+		str_clear(&looking->unit);
+		str_append_bytes(&looking->unit, unit, length);
+		looking->matches = is_likely(bisection->passes, unit, length);
+	}
+	if (!looking->matches || bisection->likely_count == MOST_LIKELY)
+		return;
+	bisection->likely = memory_grow(bisection->likely, bisection->likely_count, &bisection->likely_capacity,
+					sizeof *bisection->likely);
+	bisection->likely[bisection->likely_count++] = bisection->total + number;
+}
+
+static int count_passes(struct bisection *bisection, const char *compile, long long *count, struct error *error)
+{
+	cleanup_pass_line struct pass_line none = {0};
+	struct looking looking = {.bisection = bisection};
+	const struct pass_visitor visitor = {visit, &looking};
+	int result = read_passes(bisection->passes, compile, 0, bisection->passes->has_function ? &visitor : NULL,
+				 count, &none, error);
+	str_clear(&looking.unit);
+	return result;
 }
 
 static int add_compile(struct bisection *bisection, const char *name, struct error *error)
 {
-	cleanup_pass_line struct pass_line none = {0};
 	struct compile *compile = &bisection->compiles[bisection->count];
 	for (size_t i = 0; i < bisection->count; i++)
 		if (strcmp(bisection->compiles[i].name, name) == 0)
@@ -86,7 +136,7 @@ static int add_compile(struct bisection *bisection, const char *name, struct err
 		return error_set(error, "the packages have more than %d crates", MOST_COMPILES);
 	if (!is_compile_name(name))
 		return error_set(error, "the trace names no crate");
-	if (read_passes(bisection->passes, name, 0, &compile->passes, &none, error) < 0)
+	if (count_passes(bisection, name, &compile->passes, error) < 0)
 		return error_wrap(error, "%s", name);
 	compile->name = text_copy(name);
 	compile->before = bisection->total;
@@ -196,13 +246,16 @@ static void tell_numbers(const struct bisection *bisection, const struct limit_s
 		set_text(limit, "crate", compile->name);
 }
 
-static void tell_line(const struct pass_line *line, json_t *limit)
+static void tell_pass(const struct pass_line *line, json_t *limit)
 {
 	cleanup_free char *function = pass_line_function(line);
 	set_text(limit, "pass", line->pass);
 	set_text(limit, "unit", line->unit);
-	set_text(limit, "function", function);
-	set_text(limit, "line", line->text);
+	if (function != NULL) {
+		cleanup_free char *name = demangle(function);
+		set_text(limit, "function", function);
+		set_text(limit, "name", name);
+	}
 }
 
 /* One end once more.  Keeps the line of pass `number`; the reason says what is wrong.  Returns whether all is as
@@ -227,7 +280,7 @@ static bool repeat(struct bisection *bisection, long long at, enum sight expecte
 	else if (sight != expected)
 		set_reason(limit, "not stable: a repeat with %lld passes was %s", at - compile->before,
 			   outcome_name(step.outcome));
-	else if (read_passes(bisection->passes, compile->name, number, &count, line, &error) < 0)
+	else if (read_passes(bisection->passes, compile->name, number, NULL, &count, line, &error) < 0)
 		set_reason(limit, "%s", error_text(&error));
 	else if (line->text == NULL || line->running != (expected == SIGHT_BAD))
 		set_reason(limit, "the compiler printed no line for pass %lld", number);
@@ -236,20 +289,25 @@ static bool repeat(struct bisection *bisection, long long at, enum sight expecte
 	return false;
 }
 
-/* Both ends again, and both builds must call the pass by the same name: else the numbers say nothing. */
+/*
+ * Both ends again, and both builds must call the pass by the same name: else the numbers say nothing, and of the pass
+ * only the line that was seen is told.
+ */
 static void verify(struct bisection *bisection, const struct limit_search *search, json_t *limit)
 {
 	cleanup_pass_line struct pass_line bad = {0};
 	cleanup_pass_line struct pass_line good = {0};
 	const struct compile *compile = compile_of(bisection, search->bad);
 	long long number = search->bad - compile->before;
-	bool known = repeat(bisection, search->bad, SIGHT_BAD, compile, number, &bad, limit);
-	if (bad.text != NULL)
-		tell_line(&bad, limit);
-	if (!known || !repeat(bisection, search->good, SIGHT_GOOD, compile, number, &good, limit))
-		return;
-	if (!text_equal(bad.pass, good.pass) || !text_equal(bad.unit, good.unit))
+	bool certain = repeat(bisection, search->bad, SIGHT_BAD, compile, number, &bad, limit) &&
+		       repeat(bisection, search->good, SIGHT_GOOD, compile, number, &good, limit);
+	if (certain && (!text_equal(bad.pass, good.pass) || !text_equal(bad.unit, good.unit))) {
 		set_reason(limit, "not stable: pass %lld is also called %s on %s", number, good.pass, good.unit);
+		certain = false;
+	}
+	set_text(limit, "line", bad.text);
+	if (certain)
+		tell_pass(&bad, limit);
 }
 
 static void tell_end(struct bisection *bisection, const struct limit_search *search, json_t *limit)
@@ -290,8 +348,12 @@ static void list_flags(const struct way *way, json_t *limit)
 /* Search in this way, whose build with all passes was bad.  Returns whether the answer is final. */
 static bool search_way(struct bisection *bisection, json_t *limit)
 {
-	struct limit_search search = {
-		.bound = bisection->total, .patience = PATIENCE, .observe = observe, .context = bisection};
+	struct limit_search search = {.bound = bisection->total,
+				      .patience = PATIENCE,
+				      .observe = observe,
+				      .context = bisection,
+				      .likely = bisection->likely,
+				      .likely_count = bisection->likely_count};
 	limit_search(&search);
 	if (bisection->failed)
 		return true;

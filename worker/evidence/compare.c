@@ -283,7 +283,7 @@ static void mark_rows(struct comparison *comparison)
 			row->right != COMPARE_NONE ? &comparison->right->lines[row->right] : NULL;
 		if ((left != NULL && left->label != NULL) || (right != NULL && right->label != NULL))
 			memset(&renaming, REGISTER_NONE, sizeof renaming);
-		if (row->mark != COMPARE_SAME) {
+		if (left == NULL || right == NULL || row->mark != COMPARE_SAME) {
 			follow_lone(&renaming, left, right);
 			continue;
 		}

@@ -108,14 +108,17 @@ static void reach(struct search *search, size_t index, size_t from, bool narrow)
 /* Control leaves the function by a jump: a tail call, or a table of targets. */
 static void leave(struct search *search, const struct instruction *instruction, const struct item *item)
 {
+	bool expected = item->flag == FLAG_DF; /* by whoever is jumped to */
+	bool argument = false;
+	if (item->flag == 0) {
+		expected = !(machine_call_clobbers(search->machine) & REGISTER(item->number));
+		argument = machine_call_arguments(search->machine) & REGISTER(item->number);
+	}
 	if (!instruction->target_known)
 		give_up(search, "it is still destroyed at an indirect jump, whose targets are not known");
-	else if (item->flag == 0 && !(machine_call_clobbers(search->machine) & REGISTER(item->number)))
-		give_up(search, "it is still destroyed at a tail call");
-	else if (item->flag == 0 && machine_call_arguments(search->machine) & REGISTER(item->number))
-		give_up(search, "it is still destroyed at a tail call, whose argument it may be");
-	else if (item->flag == FLAG_DF)
-		give_up(search, "it is still destroyed at a tail call");
+	else if (expected || argument)
+		give_up(search, argument ? "it is still destroyed at a tail call, whose argument it may be"
+					 : "it is still destroyed at a tail call");
 }
 
 static void go_on(struct search *search, size_t index, const struct item *item, bool narrow)

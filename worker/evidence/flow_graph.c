@@ -57,10 +57,10 @@ int flow_graph_build(struct flow_graph *graph, struct binary *binary, struct mac
 		     const struct binary_function *function, struct error *error)
 {
 	if (function->size > FUNCTION_MAX)
-		return error_set(error, "the function %s is larger than 16 MiB", function->symbol);
+		return error_set(error, "the function is larger than 16 MiB");
 	const uint8_t *bytes = binary_bytes(binary, function->address, (size_t)function->size);
 	if (bytes == NULL)
-		return error_set(error, "the file does not hold the code of %s", function->symbol);
+		return error_set(error, "the file does not hold the function's code");
 	flow_graph_build_bytes(graph, machine, bytes, (size_t)function->size, function->address);
 	graph->function = function;
 	return 0;

@@ -21,6 +21,7 @@ struct ir_location {
 	char *function; /* source name of the function around it, "core::arch::asm_user"; NULL where unknown */
 	long long line;
 	long long column;
+	bool merged; /* code of several places became one: file and line are where the function around it begins */
 };
 
 /* A value that goes into the block, or a slot of its result. */

@@ -174,6 +174,18 @@ bool ir_debug_is_rust(const struct ir_debug *debug, unsigned long long number, b
 	return ir_debug_names_rustc(debug, unit);
 }
 
+/* A place without a line: blocks of both arms of a branch that were merged above it, for one. */
+static void take_beginning(const struct ir_debug *debug, const struct node *subprogram, struct ir_location *location)
+{
+	unsigned long long file;
+	if (location->line != 0 || !find_reference(subprogram, "file:", &file))
+		return;
+	free(location->file);
+	location->file = file_path(debug, file);
+	location->line = find_number(subprogram, "line:");
+	location->merged = true;
+}
+
 /* The file of the innermost scope that has one, and the function around the scope. */
 static void take_scope(const struct ir_debug *debug, unsigned long long scope, struct ir_location *location)
 {
@@ -184,6 +196,7 @@ static void take_scope(const struct ir_debug *debug, unsigned long long scope, s
 			location->file = file_path(debug, file);
 		if (ir_word_is(&node.kind, "DISubprogram")) {
 			location->function = ir_debug_function(debug, scope);
+			take_beginning(debug, &node, location);
 			return;
 		}
 		if (!find_reference(&node, "scope:", &scope))

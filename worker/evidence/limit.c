@@ -31,6 +31,43 @@ static void forget_outside(struct unknowns *unknowns, long long low, long long h
 	unknowns->count = kept;
 }
 
+static bool is_unknown(const struct unknowns *unknowns, long long limit)
+{
+	for (size_t i = 0; i < unknowns->count; i++)
+		if (unknowns->items[i] == limit)
+			return true;
+	return false;
+}
+
+/* How many likely limits are below. */
+static size_t count_below(const struct limit_search *search, long long limit)
+{
+	size_t low = 0;
+	size_t high = search->likely_count;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (search->likely[middle] < limit)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* The middle one of the likely limits between the ends, or the one right before the upper end; -1 where that is no
+ * help. */
+static long long choose_likely(const struct limit_search *search, const struct unknowns *unknowns, long long low)
+{
+	size_t first = count_below(search, low + 1);
+	size_t last = count_below(search, search->bad);
+	long long limit = -1;
+	if (first < last)
+		limit = search->likely[first + (last - first) / 2];
+	else if (last < search->likely_count && search->likely[last] == search->bad && search->bad - 1 > low)
+		limit = search->bad - 1;
+	return limit >= 0 && !is_unknown(unknowns, limit) ? limit : -1;
+}
+
 /* The middle of the widest gap; -1 where nothing is left to ask. */
 static long long choose(const struct unknowns *unknowns, long long low, long long high)
 {
@@ -85,7 +122,9 @@ static enum limit_end narrow(struct limit_search *search, struct unknowns *unkno
 	for (;;) {
 		long long low = search->good >= 0 ? search->good : 0;
 		forget_outside(unknowns, low, search->bad);
-		long long limit = choose(unknowns, low, search->bad);
+		long long limit = choose_likely(search, unknowns, low);
+		if (limit < 0)
+			limit = choose(unknowns, low, search->bad);
 		if (limit < 0 || unknowns->count >= search->patience)
 			break;
 		switch (search->observe(search->context, limit)) {

@@ -28,6 +28,8 @@ struct limit_search {
 	size_t patience; /* so many answers of SIGHT_UNKNOWN between the ends are taken before giving up */
 	enum sight (*observe)(void *context, long long limit);
 	void *context;
+	const long long *likely; /* limits at which it may well turn bad, ascending; NULL: none are known */
+	size_t likely_count;
 
 	/* what came out */
 	enum limit_end end;
@@ -36,9 +38,9 @@ struct limit_search {
 };
 
 /*
- * Ends first (bound, then 0), then the middle of the widest gap that is left between the ends and the unknown limits
- * between them.  No limit is asked for twice.  Where good and bad alternate, the pair that is found is one of the
- * turns.
+ * Ends first (bound, then 0), then the likely limits, halved, and the one before the lowest of them that is bad; then
+ * the middle of the widest gap that is left between the ends and the unknown limits between them.  No limit is asked
+ * for twice.  Where good and bad alternate, the pair that is found is one of the turns.
  */
 void limit_search(struct limit_search *search);
 

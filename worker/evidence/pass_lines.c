@@ -89,24 +89,26 @@ void pass_line_clear(struct pass_line *line)
 	*line = (struct pass_line){0};
 }
 
-char *pass_line_function(const struct pass_line *line)
+char *pass_unit_function(const char *unit, size_t length)
 {
 	static const char legacy[] = "function (";
-	if (line->unit == NULL)
-		return NULL;
-	const char *name = line->unit;
-	size_t length = strlen(name);
-	bool closed = length > 0 && name[length - 1] == ')';
-	if (text_starts_with(name, legacy) && closed) {
-		name += strlen(legacy);
-		length -= strlen(legacy) + 1;
-	} else if (name[0] == '(' && closed) {
-		name++;
+	size_t start_length = strlen(legacy);
+	bool closed = length > 0 && unit[length - 1] == ')';
+	if (closed && length > start_length && memcmp(unit, legacy, start_length) == 0) {
+		unit += start_length;
+		length -= start_length + 1;
+	} else if (closed && length > 1 && unit[0] == '(') {
+		unit++;
 		length -= 2;
 	}
-	if (length == 0 || name[0] == '[' || memchr(name, ' ', length) != NULL || memchr(name, ',', length) != NULL)
+	if (length == 0 || unit[0] == '[' || memchr(unit, ' ', length) != NULL || memchr(unit, ',', length) != NULL)
 		return NULL;
-	return text_copy_range(name, length);
+	return text_copy_range(unit, length);
+}
+
+char *pass_line_function(const struct pass_line *line)
+{
+	return line->unit != NULL ? pass_unit_function(line->unit, strlen(line->unit)) : NULL;
 }
 
 struct reader {
@@ -114,6 +116,7 @@ struct reader {
 	size_t length;
 	long long wanted;
 	long long passes;
+	const struct pass_visitor *visitor;
 	struct pass_line *kept;
 	struct error *error;
 };
@@ -131,6 +134,11 @@ static int end_line(struct reader *reader)
 		return error_set(reader->error, "the compiler's lines are out of order: pass %lld follows pass %lld",
 				 line.number, reader->passes);
 	reader->passes++;
+	if (reader->visitor != NULL) {
+		unit += strlen(on);
+		reader->visitor->visit(reader->visitor->context, line.number, unit,
+				       (size_t)(reader->line + length - unit));
+	}
 	if (line.number == reader->wanted)
 		pass_line_parse(reader->line, length, reader->kept);
 	return 0;
@@ -154,13 +162,15 @@ static int take_block(struct reader *reader, const char *at, const char *end)
 	return 0;
 }
 
-int pass_lines_read(int fd, long long wanted, long long *passes, struct pass_line *line, struct error *error)
+int pass_lines_read(int fd, long long wanted, const struct pass_visitor *visitor, long long *passes,
+		    struct pass_line *line, struct error *error)
 {
 	cleanup_free struct reader *reader = memory_new(1, sizeof *reader);
 	cleanup_free char *block = memory_new(1 << 16, 1);
 	*line = (struct pass_line){0};
 	*passes = 0;
 	reader->wanted = wanted;
+	reader->visitor = visitor;
 	reader->kept = line;
 	reader->error = error;
 	for (;;) {

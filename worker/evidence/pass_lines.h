@@ -28,10 +28,21 @@ void pass_line_clear(struct pass_line *line);
 /* The symbol that `unit` names, NULL where it names none (a module, a loop) or more than one.  Owned. */
 char *pass_line_function(const struct pass_line *line);
 
+/* Called for each line with the unit's text, which is not terminated. */
+struct pass_visitor {
+	void (*visit)(void *context, long long number, const char *unit, size_t length);
+	void *context;
+};
+
+/* As pass_line_function, of a unit's text. */
+char *pass_unit_function(const char *unit, size_t length);
+
 /*
  * Read all of `fd`: `passes` is how many lines there are, `wanted` (0: none) the number of the line that is kept in
- * `line` (empty where there is none).  An error where the numbers do not follow each other, or reading fails.
+ * `line` (empty where there is none); `visitor` may be NULL.  An error where the numbers do not follow each other, or
+ * reading fails.
  */
-int pass_lines_read(int fd, long long wanted, long long *passes, struct pass_line *line, struct error *error);
+int pass_lines_read(int fd, long long wanted, const struct pass_visitor *visitor, long long *passes,
+		    struct pass_line *line, struct error *error);
 
 #endif

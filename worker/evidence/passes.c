@@ -273,11 +273,26 @@ static int take_bad_outcome(struct passes *passes, struct error *error)
 	return 0;
 }
 
+static int take_function(struct passes *passes, struct error *error)
+{
+	char text[256];
+	if (passes->job->function == NULL)
+		return 0;
+	int number = regcomp(&passes->function, passes->job->function, REG_EXTENDED | REG_NOSUB);
+	if (number != 0) {
+		regerror(number, &passes->function, text, sizeof text);
+		return error_set(error, "the job's \"function\": %s", text);
+	}
+	passes->has_function = true;
+	return 0;
+}
+
 static int open_passes(struct passes *passes, const struct job *job, struct error *error)
 {
 	long long budget = job->budget_ms > 0 ? job->budget_ms : LLONG_MAX;
 	passes->job = job;
-	if (take_bad_outcome(passes, error) < 0 || cell_open(&passes->cell, job, passes->result, error) < 0)
+	if (take_bad_outcome(passes, error) < 0 || take_function(passes, error) < 0 ||
+	    cell_open(&passes->cell, job, passes->result, error) < 0)
 		return -1;
 	passes->folder = path_join(passes->cell.workspace.temporary, FOLDER);
 	long long now = os_monotonic_ms();
@@ -362,6 +377,8 @@ void passes_job(const struct job *job, struct result *result)
 		result_set(result, OUTCOME_ERROR, "%s", error_text(&error));
 	cell_close(&passes.cell);
 	shim_clear(&passes.shim);
+	if (passes.has_function)
+		regfree(&passes.function);
 	free(passes.folder);
 	free(passes.commands);
 }

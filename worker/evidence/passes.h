@@ -23,6 +23,8 @@ struct passes {
 	long long bad_exit;   /* as the first bad step ended: another end is another fault */
 	long long bad_signal;
 	bool bad_seen;
+	regex_t function; /* where has_function */
+	bool has_function;
 	char *commands; /* of the result */
 };
 
