@@ -17,8 +17,8 @@ void report_matrix_rows(const struct view_matrix *matrix, const char *indent, si
 void report_matrix_legend(const struct view_matrix *matrix, const char *indent, struct str *to);
 
 /*
- * Which rows of a comparison are worth showing, with some around them, at most `most`: the steps of the broken path, and where
- * there are none, or `all`, those that differ.  `shown` has `count` members.  Returns how many are true.
+ * Which rows of a comparison are worth showing, with some around them, at most `most`: the steps of the broken path, or where
+ * there are none those that differ.  `shown` has `count` members.  Returns how many are true.
  */
 size_t report_excerpt(const struct report_neighbour *neighbour, size_t most, bool *shown);
 /* The neighbour whose assembly tells most: with the broken path in it, and with the fewest differences; or NULL. */

@@ -284,10 +284,8 @@ void html_assembly(const struct html_page *page)
 	if (best != NULL) {
 		html_tag(page->to, "p",
 			 "One line an instruction. Between the two: = the same, ~ the same with other registers, \xE2\x89\xA0 "
-			 "changed, "
-			 "\xE2\x88\x92 only in the bad one, + only in the good one. The steps of the broken path are named in the "
-			 "last "
-			 "column.");
+			 "changed, \xE2\x88\x92 only in the bad one, + only in the good one. The steps of the broken path are "
+			 "named beside their instructions.");
 		add_neighbour(page, best, true);
 	}
 	for (size_t i = 0; i < model->neighbour_count; i++) {
