@@ -233,6 +233,7 @@ static void read_rows(struct report_model *model, const json_t *rows, struct rep
 					   .deciding = text_equal(text_of(json, "mark"), "deciding")};
 		const struct report_step *step = find_step(model, row->bad.address);
 		row->role = step != NULL ? step->role : NULL;
+		neighbour->has_step = neighbour->has_step || step != NULL;
 		row->deciding = row->deciding || step != NULL;
 	}
 }
@@ -245,14 +246,18 @@ static void read_neighbours(struct report_model *model, const json_t *neighbours
 	json_array_foreach (neighbours, index, json) {
 		const json_t *comparison = json_object_get(json_object_get(json, "data"), "comparison");
 		struct report_neighbour *neighbour = &model->neighbours[model->neighbour_count++];
+		const char *reason = text_of(json, "reason");
+		if (reason == NULL)
+			reason = joined(model, json_object_get(json_object_get(json, "data"), "not_done"), "; ");
 		*neighbour = (struct report_neighbour){.cell = number_of(json, "cell"),
 						       .combination = text_of(json, "combination"),
 						       .axis = text_of(json, "axis"),
 						       .value = text_of(json, "value"),
 						       .bad_value = text_of(json, "bad_value"),
 						       .outcome = text_of(json, "outcome"),
-						       .reason = text_of(json, "reason"),
+						       .reason = reason,
 						       .symbol = text_of(comparison, "symbol"),
+						       .summary = text_of(comparison, "summary"),
 						       .renamed = number_of(comparison, "renamed"),
 						       .changed = number_of(comparison, "changed")};
 		read_rows(model, json_object_get(comparison, "rows"), neighbour);
@@ -370,8 +375,8 @@ static void add_artifact(struct report_model *model, const struct report_artifac
 }
 
 /* Where they lie: evidence/CELL/KIND-OTHER/, and the job's log beside that folder (investigation_evidence.c). */
-static void read_artifacts(struct report_model *model, const json_t *row, const char *kind, long long other, const char *combination,
-			   size_t *capacity)
+static void read_artifacts(struct report_model *model, const json_t *row, const char *kind, long long other,
+			   const char *combination, size_t *capacity)
 {
 	size_t index;
 	json_t *json;
@@ -384,7 +389,8 @@ static void read_artifacts(struct report_model *model, const json_t *row, const 
 			.name = text_of(json, "name"),
 			.kind = text_of(json, "kind"),
 			.title = text_of(json, "title"),
-			.path = is_below(path) ? keep(model, text_format("evidence/%lld/%s-%lld/%s", cell, kind, other, path)) : NULL,
+			.path = is_below(path) ? keep(model, text_format("evidence/%lld/%s-%lld/%s", cell, kind, other, path))
+					       : NULL,
 			.of = combination};
 		add_artifact(model, &artifact, capacity);
 	}
@@ -405,7 +411,8 @@ static void read_all_artifacts(struct report_model *model)
 	const char *combination = text_of(model->evidence, "combination");
 	read_artifacts(model, json_object_get(model->evidence, "build"), "build", cell, combination, &capacity);
 	json_array_foreach (json_object_get(model->evidence, "neighbours"), index, neighbour)
-		read_artifacts(model, neighbour, "neighbour", number_of(neighbour, "cell"), text_of(neighbour, "combination"), &capacity);
+		read_artifacts(model, neighbour, "neighbour", number_of(neighbour, "cell"), text_of(neighbour, "combination"),
+			       &capacity);
 	read_artifacts(model, json_object_get(model->evidence, "passes"), "passes", cell, combination, &capacity);
 }
 
@@ -443,6 +450,11 @@ void report_evidence_read(struct report_model *model)
 	const json_t *build = json_object_get(model->evidence, "build");
 	const json_t *data = json_object_get(build, "data");
 	const json_t *built = json_object_get(data, "build");
+	size_t index;
+	json_t *note;
+	json_array_foreach (json_object_get(data, "not_done"), index, note)
+		if (json_is_string(note))
+			strlist_add(&model->not_done, json_string_value(note));
 	model->build_outcome = text_of(build, "outcome");
 	model->build_reason = text_of(build, "reason");
 	model->build_run = text_of(built, "outcome");
@@ -473,4 +485,5 @@ void report_evidence_clear(struct report_model *model)
 	free(model->artifacts);
 	free(model->reasons);
 	free(model->missing);
+	strlist_clear(&model->not_done);
 }

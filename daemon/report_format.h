@@ -16,15 +16,19 @@ void report_matrix_rows(const struct view_matrix *matrix, const char *indent, si
 /* What the columns and the letters mean, a line each. */
 void report_matrix_legend(const struct view_matrix *matrix, const char *indent, struct str *to);
 
-/* Which rows of a comparison are worth showing: those that are steps of the broken path or differ, with some around them, at most
- * `most`.  `shown` has `count` members.  Returns how many are true. */
+/*
+ * Which rows of a comparison are worth showing, with some around them, at most `most`: the steps of the broken path, or where
+ * there are none those that differ.  `shown` has `count` members.  Returns how many are true.
+ */
 size_t report_excerpt(const struct report_neighbour *neighbour, size_t most, bool *shown);
-/* The first neighbour that was compared, or NULL. */
+/* The neighbour whose assembly tells most: with the broken path in it, and with the fewest differences; or NULL. */
 const struct report_neighbour *report_compared(const struct report_model *model);
 
 /* Words that all formats use; static. */
 const char *report_holds(int holds); /* "holds", "does not hold", "not known" */
 const char *report_mark(int flag, const char *yes, const char *no, const char *unknown);
+
+bool report_is_tried(const struct report_flip *flip);
 
 /* Sentences; owned by the caller. */
 char *report_counts_sentence(const struct report_model *model); /* "202 cells, 193 decided: ..." */
@@ -33,6 +37,7 @@ char *report_build_sentence(const struct report_model *model); /* how the eviden
 char *report_audit_sentence(const struct report_model *model); /* NULL where nothing was audited */
 char *report_paths_sentence(const struct report_model *model); /* NULL where there are no paths */
 char *report_pass_sentence(const struct report_pass *pass);    /* NULL where it was not tried */
+char *report_untried_flips(const struct report_pass *pass);    /* "lto=thin, lto=fat", or NULL */
 char *report_neighbour_sentence(const struct report_neighbour *neighbour);
 
 #endif

@@ -300,6 +300,12 @@ static void add_gathering(const struct html_page *page)
 	str_append(page->to, "<p>");
 	markup_html(page->to, sentence);
 	str_append(page->to, ".</p>\n");
+	if (page->model->not_done.count > 0)
+		str_append(page->to, "<p>Not found out:</p>\n<ul>\n");
+	for (size_t i = 0; i < page->model->not_done.count; i++)
+		html_tag(page->to, "li", page->model->not_done.items[i]);
+	if (page->model->not_done.count > 0)
+		str_append(page->to, "\n</ul>\n");
 }
 
 static bool has_commands(const struct report_model *model)

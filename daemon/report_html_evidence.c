@@ -171,10 +171,10 @@ static void add_source(struct str *to, const struct report_row *row)
 {
 	if (row->bad.source == NULL && row->good.source == NULL)
 		return;
-	str_append(to, "<tr role=\"row\" class=\"source\"><td role=\"cell\"></td>");
+	str_append(to, "<tr role=\"row\" class=\"source\"><td role=\"cell\"></td><td role=\"cell\"></td>");
 	html_tag(to, "td role=\"cell\" colspan=\"2\"", row->bad.source);
 	html_tag(to, "td role=\"cell\" colspan=\"2\"", row->good.source);
-	str_append(to, "<td role=\"cell\"></td></tr>\n");
+	str_append(to, "</tr>\n");
 }
 
 /* How a row differs, as a sign and a word. */
@@ -206,21 +206,22 @@ static void add_row(struct str *to, const struct report_row *row)
 {
 	add_source(to, row);
 	add_sign(to, row);
-	add_side(to, &row->bad);
-	add_side(to, &row->good);
-	str_append(to, "<td role=\"cell\">");
+	str_append(to, "<td role=\"cell\" class=\"role\">");
 	if (row->role != NULL)
 		html_tag(to, "strong", row->role);
 	else if (row->deciding)
 		str_append(to, "<strong>decides</strong>");
 	else
 		markup_html(to, row->note);
-	str_append(to, "</td></tr>\n");
+	str_append(to, "</td>");
+	add_side(to, &row->bad);
+	add_side(to, &row->good);
+	str_append(to, "</tr>\n");
 }
 
 static void add_rows(struct str *to, const char *caption, const struct report_neighbour *neighbour, const bool *shown)
 {
-	static const char *const head[] = {"", "Address", "Bad", "Address", "Good", "Why it matters", NULL};
+	static const char *const head[] = {"", "Role", "Address", "Bad", "Address", "Good", NULL};
 	size_t hidden = 0;
 	str_append(to, "<div class=\"assembly\">\n");
 	html_table_start(to, caption, head);
@@ -256,34 +257,53 @@ static void add_comparison(const struct html_page *page, const struct report_nei
 		str_append(to, "</details>\n");
 	if (!in_full || marked >= neighbour->count)
 		return;
-	str_append_format(to, "<details><summary>The whole function: %zu lines</summary>\n", neighbour->count);
+	str_append_format(to, "<details><summary>All lines that were compared: %zu</summary>\n", neighbour->count);
 	for (size_t i = 0; i < neighbour->count; i++)
 		shown[i] = i < WHOLE_ROWS;
 	add_rows(to, caption, neighbour, shown);
 	str_append(to, "</details>\n");
 }
 
+static void add_neighbour(const struct html_page *page, const struct report_neighbour *neighbour, bool in_full)
+{
+	cleanup_free char *title = neighbour->axis != NULL
+					   ? text_format("%s: %s is good, %s is bad", neighbour->axis,
+							 or_what(neighbour->value, "?"), or_what(neighbour->bad_value, "?"))
+					   : text_copy(or_what(neighbour->combination, "A good neighbour"));
+	html_tag(page->to, "h3", title);
+	add_sentence(page->to, report_neighbour_sentence(neighbour));
+	add_comparison(page, neighbour, in_full);
+}
+
+/* The one that tells most first, then the others, then those that could not be compared. */
 void html_assembly(const struct html_page *page)
 {
 	const struct report_model *model = page->model;
-	const struct report_neighbour *first = report_compared(model);
-	if (first != NULL)
+	const struct report_neighbour *best = report_compared(model);
+	size_t others = 0;
+	if (best != NULL) {
 		html_tag(page->to, "p",
 			 "One line an instruction. Between the two: = the same, ~ the same with other registers, \xE2\x89\xA0 "
-			 "changed, "
-			 "\xE2\x88\x92 only in the bad one, + only in the good one. The steps of the broken path are named in the "
-			 "last column.");
-	for (size_t i = 0; i < model->neighbour_count; i++) {
-		const struct report_neighbour *neighbour = &model->neighbours[i];
-		cleanup_free char *title = neighbour->axis != NULL
-						   ? text_format("%s: %s is good, %s is bad", neighbour->axis,
-								 or_what(neighbour->value, "?"), or_what(neighbour->bad_value, "?"))
-						   : text_copy(or_what(neighbour->combination, "A good neighbour"));
-		html_tag(page->to, "h3", title);
-		add_sentence(page->to, report_neighbour_sentence(neighbour));
-		if (neighbour->count > 0)
-			add_comparison(page, neighbour, neighbour == first);
+			 "changed, \xE2\x88\x92 only in the bad one, + only in the good one. The steps of the broken path are "
+			 "named beside their instructions.");
+		add_neighbour(page, best, true);
 	}
+	for (size_t i = 0; i < model->neighbour_count; i++) {
+		if (&model->neighbours[i] != best && model->neighbours[i].count > 0)
+			add_neighbour(page, &model->neighbours[i], false);
+		others += model->neighbours[i].count == 0;
+	}
+	if (others == 0)
+		return;
+	str_append(page->to, "<h3>Without a comparison</h3>\n<ul>\n");
+	for (size_t i = 0; i < model->neighbour_count; i++) {
+		if (model->neighbours[i].count > 0)
+			continue;
+		cleanup_free char *sentence = report_neighbour_sentence(&model->neighbours[i]);
+		html_tag(page->to, "li", sentence);
+		str_append(page->to, "\n");
+	}
+	str_append(page->to, "</ul>\n");
 }
 
 /* The pass, the flips, the twins ----------------------------------------------------------------------------------------- */
@@ -296,7 +316,7 @@ void html_pass(const struct html_page *page)
 	if (pass->line != NULL)
 		html_block(page->to, "What the compiler printed", pass->line);
 	if (pass->tried > 0)
-		str_append_format(page->to, "<p>Found with %lld builds.</p>\n", pass->tried);
+		str_append_format(page->to, "<p>%lld builds were tried.</p>\n", pass->tried);
 	if (pass->count == 0)
 		return;
 	html_table_start(page->to, "One switch changed, everything else as in the bad cell", head);

@@ -73,6 +73,7 @@ const char report_html_style[] =
 				 ".code,.address{white-space:pre;font-size:.85rem;max-width:none}\n"
 				 ".address{color:var(--quiet)}\n"
 				 ".sign{white-space:nowrap}\n"
+				 ".role{white-space:nowrap;max-width:12rem;overflow:hidden;text-overflow:ellipsis}\n"
 				 ".assembly td{padding:.1rem .6rem;border-bottom:0}\n"
 				 ".source "
 				 "td{color:var(--quiet);font-size:.8rem;padding-top:.5rem;max-width:24rem;white-space:pre-wrap}\n"

@@ -245,6 +245,7 @@ static void add_assembly(const struct report_model *model, struct str *to)
 
 static void add_pass(const struct report_pass *pass, struct str *to)
 {
+	cleanup_free char *untried = report_untried_flips(pass);
 	cleanup_free char *sentence = report_pass_sentence(pass);
 	if (sentence == NULL && pass->count == 0)
 		return;
@@ -253,12 +254,20 @@ static void add_pass(const struct report_pass *pass, struct str *to)
 		add(to, "\n", sentence);
 		str_append(to, ".\n");
 	}
-	if (pass->count > 0)
-		str_append(to, "\n| one change | outcome | why |\n| --- | --- | --- |\n");
-	for (size_t i = 0; i < pass->count && i < LISTED; i++)
-		add_row(to, "ctt",
-			(const char *[]){pass->flips[i].flags != NULL ? pass->flips[i].flags : pass->flips[i].name,
-					 pass->flips[i].outcome, pass->flips[i].reason});
+	bool any = false;
+	for (size_t i = 0; i < pass->count && i < LISTED; i++) {
+		const struct report_flip *flip = &pass->flips[i];
+		if (!report_is_tried(flip))
+			continue;
+		if (!any)
+			str_append(to, "\n| one change | outcome | why |\n| --- | --- | --- |\n");
+		any = true;
+		add_row(to, "ctt", (const char *[]){flip->flags != NULL ? flip->flags : flip->name, flip->outcome, flip->reason});
+	}
+	if (untried != NULL) {
+		add(to, "\nNot tried: ", untried);
+		str_append(to, ".\n");
+	}
 }
 
 static void add_twins(const struct report_model *model, struct str *to)
@@ -285,6 +294,10 @@ static void add_evidence(const struct report_model *model, struct str *to)
 	cleanup_free char *sentence = report_build_sentence(model);
 	add(to, "\n### Evidence\n\n", sentence);
 	str_append(to, ".\n");
+	for (size_t i = 0; i < model->not_done.count && i < LISTED; i++) {
+		add(to, i == 0 ? "\n- Not found out: " : "- Not found out: ", model->not_done.items[i]);
+		str_append(to, "\n");
+	}
 	add_violations(model, to);
 	add_paths(model, to);
 	add_assembly(model, to);

@@ -93,7 +93,9 @@ struct report_neighbour {
 	const char *bad_value;
 	const char *outcome; /* of the gathering */
 	const char *reason;
-	const char *symbol; /* NULL where nothing was compared */
+	const char *symbol;  /* NULL where nothing was compared */
+	const char *summary; /* how the two differ, in numbers; or NULL */
+	bool has_step;       /* one of the rows is a step of the broken path */
 	long long renamed;
 	long long changed;
 	struct report_row *rows;
@@ -125,7 +127,7 @@ struct report_pass {
 struct report_twin {
 	const char *name;
 	const char *origin;
-	const char *where; /* "usdt-impl 0.3.5, src/no-linker.rs:94" */
+	const char *where;   /* "usdt-impl 0.3.5, src/no-linker.rs:94" */
 	const char *edits;   /* "-" and "+" lines: what was found, what it became; NULL where that is not known */
 	const char *outcome; /* NULL where it was not tried */
 	const char *reason;
@@ -184,7 +186,8 @@ struct report_model {
 	const char *build_reason;
 	const char *build_run; /* outcome of the program that was looked at */
 	const char *build_commands;
-	int same_text; /* 1: the code is that of the program that failed; 0: not; -1: not known */
+	struct strlist not_done; /* what could not be found out about the bad cell's program, and why */
+	int same_text;           /* 1: the code is that of the program that failed; 0: not; -1: not known */
 	bool audited;
 	long long blocks;
 	long long judged_blocks;

@@ -222,6 +222,7 @@ static void add_assembly(const struct report_model *model, struct str *to)
 
 static void add_pass(const struct report_pass *pass, struct str *to)
 {
+	cleanup_free char *untried = report_untried_flips(pass);
 	cleanup_free char *sentence = report_pass_sentence(pass);
 	if (sentence == NULL && pass->count == 0)
 		return;
@@ -230,9 +231,12 @@ static void add_pass(const struct report_pass *pass, struct str *to)
 		add_line(to, "  %s", sentence);
 	for (size_t i = 0; i < pass->count; i++) {
 		const struct report_flip *flip = &pass->flips[i];
-		add_line(to, "  with %s alone: %s%s%s", or_what(flip->name, or_what(flip->flags, "?")),
-			 or_what(flip->outcome, "not tried"), flip->reason != NULL ? ": " : "", or_what(flip->reason, ""));
+		if (report_is_tried(flip))
+			add_line(to, "  with %s alone: %s%s%s", or_what(flip->name, or_what(flip->flags, "?")), flip->outcome,
+				 flip->reason != NULL ? ": " : "", or_what(flip->reason, ""));
 	}
+	if (untried != NULL)
+		add_line(to, "  not tried: %s", untried);
 }
 
 static void add_twins(const struct report_model *model, struct str *to)
@@ -255,6 +259,8 @@ static void add_evidence(const struct report_model *model, struct str *to)
 	cleanup_free char *sentence = report_build_sentence(model);
 	add_heading(to, "Evidence");
 	add_line(to, "  %s", sentence);
+	for (size_t i = 0; i < model->not_done.count; i++)
+		add_line(to, "  not found out: %s", model->not_done.items[i]);
 	add_violations(model, to);
 	add_paths(model, to);
 	add_assembly(model, to);

@@ -82,7 +82,9 @@ char *report_neighbour_sentence(const struct report_neighbour *neighbour)
 				  neighbour->bad_value != NULL ? neighbour->bad_value : "?");
 	else
 		str_append(&text, neighbour->combination != NULL ? neighbour->combination : "a good combination");
-	if (neighbour->symbol != NULL)
+	if (neighbour->symbol != NULL && neighbour->summary != NULL)
+		str_append_format(&text, ": %s: %s", neighbour->symbol, neighbour->summary);
+	else if (neighbour->symbol != NULL)
 		str_append_format(&text, ": %s, %lld line%s changed, %lld only by names of registers", neighbour->symbol,
 				  neighbour->changed, neighbour->changed == 1 ? "" : "s", neighbour->renamed);
 	else
@@ -93,10 +95,33 @@ char *report_neighbour_sentence(const struct report_neighbour *neighbour)
 
 const struct report_neighbour *report_compared(const struct report_model *model)
 {
-	for (size_t i = 0; i < model->neighbour_count; i++)
-		if (model->neighbours[i].count > 0)
-			return &model->neighbours[i];
-	return NULL;
+	const struct report_neighbour *best = NULL;
+	for (size_t i = 0; i < model->neighbour_count; i++) {
+		const struct report_neighbour *one = &model->neighbours[i];
+		if (one->count == 0)
+			continue;
+		if (best == NULL || one->has_step > best->has_step ||
+		    (one->has_step == best->has_step && one->changed < best->changed))
+			best = one;
+	}
+	return best;
+}
+
+char *report_untried_flips(const struct report_pass *pass)
+{
+	struct str text = {0};
+	for (size_t i = 0; i < pass->count; i++)
+		if (!report_is_tried(&pass->flips[i]))
+			str_append_format(&text, "%s%s", text.length > 0 ? ", " : "",
+					  pass->flips[i].name != NULL ? pass->flips[i].name : "?");
+	if (text.length == 0)
+		return NULL;
+	return str_steal(&text);
+}
+
+bool report_is_tried(const struct report_flip *flip)
+{
+	return flip->outcome != NULL && !text_equal(flip->outcome, "skip");
 }
 
 /* Marks rows around each one that is `wanted`, until `most` are marked. */
@@ -120,8 +145,9 @@ static size_t mark_around(const struct report_neighbour *neighbour, bool steps, 
 size_t report_excerpt(const struct report_neighbour *neighbour, size_t most, bool *shown)
 {
 	memset(shown, 0, neighbour->count * sizeof *shown);
-	size_t marked = mark_around(neighbour, true, 4, most, 0, shown);
-	marked = mark_around(neighbour, false, 2, most, marked, shown);
+	size_t marked = mark_around(neighbour, true, 6, most, 0, shown);
+	if (marked == 0)
+		marked = mark_around(neighbour, false, 2, most, marked, shown);
 	for (size_t i = 0; marked == 0 && i < neighbour->count && i < most; i++)
 		shown[i] = true;
 	return marked;

@@ -342,6 +342,8 @@ static void the_evidence_is_in_every_format(void **state)
 						 "reader",
 						 "jne never jumps: ZF is always 1 here",
 						 "task::poll",
+						 "has no listing as MIR",
+						 "panic=abort",
 						 "opt-level=0",
 						 "2 blocks|>2<|2 |",
 						 "no IR came out of the build",
@@ -382,8 +384,8 @@ static void the_evidence_is_in_every_format(void **state)
 
 static void what_is_not_known_gets_no_heading(void **state)
 {
-	static const char *const headings[] = {"Promises of inline",  "Paths through", "Assembly, beside",
-					       "with which it shows", "Twins"};
+	static const char *const headings[] = {"Promises of inline", "Paths through", "Assembly, beside", "with which it shows",
+					       "Twins"};
 	static const char *const broken[] = {"null",
 					     "7",
 					     "[]",
