@@ -308,6 +308,41 @@ static void a_missing_or_refusing_assembler_is_one_line(void **state)
 	assert_string_equal(refused.regions.items[0].reason, error_text(&refused.error));
 }
 
+/* The whole way on AArch64, where an object file stands for the program: a block that changes the flags and does not
+ * say so. */
+static void a_broken_path_is_found_on_aarch64(void **state)
+{
+	const struct place *place = *state;
+	static const char careless[] = "int table[4]; extern int other(int);\n"
+				       "int probed(int a, int b) { int n = a - b; table[1] = n;\n"
+				       "  __asm__ volatile(\"adds x9, x9, #1\" ::: \"x9\");\n"
+				       "  if (n) return other(n);\n"
+				       "  return table[n & 3]; }\n";
+	cleanup_error struct error error = {0};
+	cleanup_strlist struct strlist assembly = {0};
+	const char *const compile[] = {
+		"clang", "--target=aarch64-linux-gnu", "-O2", "-S", "-o", place->assembly, place->source, NULL};
+	const char *const assemble[] = {
+		"clang", "--target=aarch64-linux-gnu", "-c", "-o", place->binary, place->assembly, NULL};
+	assert_int_equal(fs_write_file(place->source, careless, strlen(careless), &error), 0);
+	if (!run(compile) || !run(assemble)) {
+		print_message("SKIPPED: no clang for AArch64 here\n");
+		skip();
+	}
+	strlist_add(&assembly, place->assembly);
+	json_t *report = flow_binary(place->binary, &assembly, &place->setup, &error);
+	assert_non_null(report);
+	assert_string_equal(json_string_value(json_object_get(report, "machine")), "AArch64");
+	json_t *path = json_array_get(json_object_get(report, "paths"), 0);
+	assert_string_equal(json_string_value(json_object_get(path, "state")), "broken");
+	assert_string_equal(json_string_value(json_object_get(path, "function")), "probed");
+	json_t *chain = json_object_get(path, "chain");
+	assert_int_equal(json_array_size(chain), 3);
+	assert_string_equal(json_string_value(json_object_get(json_array_get(chain, 1), "text")), "adds x9, x9, #1");
+	assert_string_equal(json_string_value(json_object_get(path, "taken")), "unknown");
+	json_decref(report);
+}
+
 /* ---- the text alone: no clang needed ---- */
 
 static void directives_that_read_files_are_refused(void **state)
@@ -383,6 +418,7 @@ int main(void)
 						remove_place),
 		cmocka_unit_test_setup_teardown(a_whole_binary_is_reported, make_place, remove_place),
 		cmocka_unit_test_setup_teardown(a_missing_or_refusing_assembler_is_one_line, make_place, remove_place),
+		cmocka_unit_test_setup_teardown(a_broken_path_is_found_on_aarch64, make_place, remove_place),
 		cmocka_unit_test(directives_that_read_files_are_refused),
 		cmocka_unit_test(marks_that_do_not_match_are_said),
 		cmocka_unit_test(lines_and_files_come_from_loc),
