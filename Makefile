@@ -1,6 +1,7 @@
 # bisectd: no configure step; pkg-config finds the libraries.
 #   make            build everything into build/
 #   make deps       install what is missing (Debian packages; a Rust toolchain if there is none)
+#   make tools      build cargo-show-asm, which lists functions as evidence
 #   make run        install, build, and answer the question of config/usdt-86/ with its state in var/
 #   make check      install, build, and run all tests
 #   make install    DESTDIR and PREFIX (default /usr/local) are honoured; uninstall takes it away again
@@ -40,7 +41,8 @@ COMMON_LIBS = $(shell $(PKG_CONFIG) --libs $(COMMON_PACKAGES))
 DAEMON_CFLAGS = $(shell $(PKG_CONFIG) --cflags $(DAEMON_PACKAGES))
 DAEMON_LIBS = $(shell $(PKG_CONFIG) --libs $(DAEMON_PACKAGES)) -lm
 WORKER_CFLAGS = $(shell $(PKG_CONFIG) --cflags $(WORKER_PACKAGES))
-WORKER_LIBS = $(shell $(PKG_CONFIG) --libs $(WORKER_PACKAGES))
+# libiberty (the demanglers) has no .pc file.
+WORKER_LIBS = $(shell $(PKG_CONFIG) --libs $(WORKER_PACKAGES)) -liberty
 TEST_LIBS = $(shell $(PKG_CONFIG) --libs $(TEST_PACKAGES))
 
 COMMON_SOURCES := $(filter-out common/os_%.c,$(wildcard common/*.c)) common/os_$(OS).c
@@ -96,7 +98,7 @@ unit-programs: $(UNIT_PROGRAMS)
 
 # What is missing is installed; what is there is left alone.  Without apt-get the list is only printed.
 DEBIAN_PACKAGES := build-essential pkg-config ca-certificates libgit2-dev libsqlite3-dev libcurl4-openssl-dev libjansson-dev \
-	libuv1-dev libyaml-dev nettle-dev libcapstone-dev libelf-dev libdw-dev clang bubblewrap sqlite3 libcmocka-dev git python3 python3-pytest python3-pytest-xdist openssl
+	libuv1-dev libyaml-dev nettle-dev libcapstone-dev libelf-dev libdw-dev libiberty-dev clang bubblewrap sqlite3 libcmocka-dev git python3 python3-pytest python3-pytest-xdist openssl
 
 deps:
 	@contrib/deps $(DEBIAN_PACKAGES)
@@ -106,12 +108,16 @@ STATE ?= var
 toolchains: deps
 	@contrib/toolchains/debian $(STATE)/toolchains
 
-run: deps toolchains
+# cargo-show-asm, for the listings of evidence: built once, by the newest cargo at hand.
+tools: toolchains
+	@contrib/cargo-show-asm $(STATE)/tools $(STATE)/toolchains
+
+run: deps toolchains tools
 	@$(MAKE) --no-print-directory all
 	$(BUILD)/bisectd run --state $(STATE) config/usdt-86/investigation.yaml
 
 # Everything once as it is shipped, and once more under AddressSanitizer and UndefinedBehaviorSanitizer.
-check: deps toolchains
+check: deps toolchains tools
 	@$(MAKE) --no-print-directory -j$(JOBS) all unit-programs
 	@$(MAKE) --no-print-directory -j$(JOBS) all unit-programs BUILD=$(BUILD)/sanitized SANITIZE=address,undefined
 	@tests/run --toolchains $(STATE)/toolchains $(BUILD) $(BUILD)/sanitized
@@ -155,6 +161,7 @@ install: all
 	install -m 755 $(BUILD)/bisectd $(DESTDIR)$(PREFIX)/bin/bisectd
 	install -m 755 $(BUILD)/bisect-worker $(DESTDIR)$(LIBEXECDIR)/bisectd/bisect-worker
 	install -m 755 contrib/toolchains/debian $(DESTDIR)$(PREFIX)/share/bisectd/toolchains-debian
+	install -m 755 contrib/cargo-show-asm $(DESTDIR)$(PREFIX)/share/bisectd/cargo-show-asm
 	install -m 644 schema.sql $(DESTDIR)$(PREFIX)/share/bisectd/schema.sql
 	cp -R config/usdt-86 $(DESTDIR)$(PREFIX)/share/bisectd/
 	install -m 644 README.md LICENSE-MIT LICENSE-APACHE docs/*.md $(DESTDIR)$(DOCDIR)
@@ -167,5 +174,5 @@ clean:
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
-.PHONY: all clean unit-programs fuzz-programs deps toolchains run check bench lint fuzz format install uninstall
+.PHONY: all clean unit-programs fuzz-programs deps toolchains tools run check bench lint fuzz format install uninstall
 .SECONDARY:

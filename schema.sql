@@ -5,7 +5,7 @@
 -- docs/schema.md explains each view with examples.
 
 -- Anything resolved once and pinned for good: another answer later would make it another question.
-CREATE TABLE resolution (
+CREATE TABLE IF NOT EXISTS resolution (
 	kind TEXT NOT NULL,            -- "release": identity of a crate release; "lock": Cargo.lock of a preparation
 	name TEXT NOT NULL,            -- "usdt 0.5.0"; the preparation's key
 	content TEXT NOT NULL,         -- JSON of the worker's answer; the text of the lock file
@@ -13,7 +13,7 @@ CREATE TABLE resolution (
 	PRIMARY KEY (kind, name)
 ) STRICT, WITHOUT ROWID;
 
-CREATE TABLE investigation (
+CREATE TABLE IF NOT EXISTS investigation (
 	id INTEGER PRIMARY KEY,
 	name TEXT NOT NULL UNIQUE,
 	question TEXT,
@@ -27,13 +27,13 @@ CREATE TABLE investigation (
 ) STRICT;
 
 -- Which outcomes the investigation calls bad ("bad:" in its file).
-CREATE TABLE bad_outcome (
+CREATE TABLE IF NOT EXISTS bad_outcome (
 	investigation_id INTEGER NOT NULL REFERENCES investigation (id) ON DELETE CASCADE,
 	outcome TEXT NOT NULL,
 	PRIMARY KEY (investigation_id, outcome)
 ) STRICT, WITHOUT ROWID;
 
-CREATE TABLE axis (
+CREATE TABLE IF NOT EXISTS axis (
 	id INTEGER PRIMARY KEY,
 	investigation_id INTEGER NOT NULL REFERENCES investigation (id) ON DELETE CASCADE,
 	position INTEGER NOT NULL,     -- 0 is the slowest in the walk
@@ -46,7 +46,7 @@ CREATE TABLE axis (
 	UNIQUE (investigation_id, name)
 ) STRICT;
 
-CREATE TABLE value (
+CREATE TABLE IF NOT EXISTS value (
 	axis_id INTEGER NOT NULL REFERENCES axis (id) ON DELETE CASCADE,
 	position INTEGER NOT NULL,     -- 0 is the first
 	label TEXT NOT NULL,           -- as people write it
@@ -57,7 +57,7 @@ CREATE TABLE value (
 ) STRICT, WITHOUT ROWID;
 
 -- A cell by its key, shared by all investigations that ask for the same thing.
-CREATE TABLE cell (
+CREATE TABLE IF NOT EXISTS cell (
 	id INTEGER PRIMARY KEY,
 	key TEXT NOT NULL UNIQUE,      -- SHA-256 of all that can change its outcome
 	outcome TEXT CHECK (outcome IN ('pass', 'fail', 'flaky', 'crash', 'timeout', 'build-fail', 'ice', 'skip', 'error')),
@@ -70,7 +70,7 @@ CREATE TABLE cell (
 ) STRICT;
 
 -- Where a cell stands in an investigation's matrix.
-CREATE TABLE place (
+CREATE TABLE IF NOT EXISTS place (
 	investigation_id INTEGER NOT NULL REFERENCES investigation (id) ON DELETE CASCADE,
 	walk_index INTEGER NOT NULL,   -- position in walk order over the whole product of the axes
 	combination TEXT NOT NULL,     -- "toolchain=1.63.0 profile=release ..."
@@ -78,9 +78,9 @@ CREATE TABLE place (
 	skip_reason TEXT,              -- then this says why
 	PRIMARY KEY (investigation_id, walk_index)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX place_by_cell ON place (cell_id);
+CREATE INDEX IF NOT EXISTS place_by_cell ON place (cell_id);
 
-CREATE TABLE attempt (
+CREATE TABLE IF NOT EXISTS attempt (
 	id INTEGER PRIMARY KEY,
 	cell_id INTEGER NOT NULL REFERENCES cell (id),
 	kind TEXT NOT NULL CHECK (kind IN ('walk', 'confirm')),
@@ -98,10 +98,10 @@ CREATE TABLE attempt (
 	started_at TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ', 'now')),
 	finished_at TEXT
 ) STRICT;
-CREATE INDEX attempt_by_cell ON attempt (cell_id);
-CREATE INDEX attempt_running ON attempt (state) WHERE state = 'running';
+CREATE INDEX IF NOT EXISTS attempt_by_cell ON attempt (cell_id);
+CREATE INDEX IF NOT EXISTS attempt_running ON attempt (state) WHERE state = 'running';
 
-CREATE TABLE run (
+CREATE TABLE IF NOT EXISTS run (
 	attempt_id INTEGER NOT NULL REFERENCES attempt (id) ON DELETE CASCADE,
 	number INTEGER NOT NULL,       -- from 1
 	outcome TEXT NOT NULL,
@@ -112,7 +112,7 @@ CREATE TABLE run (
 ) STRICT, WITHOUT ROWID;
 
 -- What gets posted.  Written once: the key names what was found, so that a restart finds it already there.
-CREATE TABLE finding (
+CREATE TABLE IF NOT EXISTS finding (
 	id INTEGER PRIMARY KEY,
 	investigation_id INTEGER NOT NULL REFERENCES investigation (id) ON DELETE CASCADE,
 	kind TEXT NOT NULL CHECK (kind IN ('first-bad', 'boundary', 'verdict')),
@@ -126,8 +126,30 @@ CREATE TABLE finding (
 	UNIQUE (investigation_id, key)
 ) STRICT;
 
+-- What was found out about a bad cell beyond its outcome: one row a job.  The files that belong to it lie in evidence/<cell_id>/.
+CREATE TABLE IF NOT EXISTS evidence_row (
+	cell_id INTEGER NOT NULL REFERENCES cell (id),  -- the bad cell that it is about
+	kind TEXT NOT NULL CHECK (kind IN ('build', 'neighbour', 'passes')),
+	other_id INTEGER NOT NULL REFERENCES cell (id), -- the cell that was looked at: the bad one itself, or a good neighbour
+	outcome TEXT NOT NULL CHECK (outcome IN ('pass', 'skip', 'error')), -- of the gathering
+	reason TEXT,                   -- why it is no 'pass'
+	data TEXT NOT NULL,            -- JSON: what the worker answered (common/job.h)
+	created_at TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ', 'now')),
+	PRIMARY KEY (cell_id, kind, other_id)
+) STRICT, WITHOUT ROWID;
+
+-- Twins of a bad cell: the same but for one edit, and cells of their own.
+CREATE TABLE IF NOT EXISTS twin (
+	of_cell_id INTEGER NOT NULL REFERENCES cell (id),
+	name TEXT NOT NULL,
+	origin TEXT NOT NULL CHECK (origin IN ('audit', 'user')), -- an accused declaration corrected; or "twins:" of the investigation
+	edit TEXT NOT NULL,            -- JSON: {"crate" | "source" | "reproducer", "promise", "edits": [...]}
+	cell_id INTEGER NOT NULL REFERENCES cell (id),
+	PRIMARY KEY (of_cell_id, name)
+) STRICT, WITHOUT ROWID;
+
 -- The outbox: written in the same transaction as the finding, emptied by notify.
-CREATE TABLE delivery (
+CREATE TABLE IF NOT EXISTS delivery (
 	id INTEGER PRIMARY KEY,
 	finding_id INTEGER NOT NULL REFERENCES finding (id) ON DELETE CASCADE,
 	webhook TEXT NOT NULL,         -- its name in the investigation
@@ -140,9 +162,21 @@ CREATE TABLE delivery (
 	reason TEXT,                   -- why the latest attempt failed
 	finished_at TEXT
 ) STRICT;
-CREATE INDEX delivery_pending ON delivery (next_at) WHERE state = 'pending';
+CREATE INDEX IF NOT EXISTS delivery_pending ON delivery (next_at) WHERE state = 'pending';
 
 -- Public views --------------------------------------------------------------------------------------------------------
+-- Made anew whenever a database of an older version is opened.
+
+DROP VIEW IF EXISTS twins;
+DROP VIEW IF EXISTS evidence;
+DROP VIEW IF EXISTS deliveries;
+DROP VIEW IF EXISTS flaky;
+DROP VIEW IF EXISTS verdicts;
+DROP VIEW IF EXISTS boundaries;
+DROP VIEW IF EXISTS boundary_pairs;
+DROP VIEW IF EXISTS first_bad;
+DROP VIEW IF EXISTS investigations;
+DROP VIEW IF EXISTS matrix;
 
 -- Every combination in walk order.  outcome is '' while it is not decided.
 CREATE VIEW matrix AS
@@ -278,6 +312,38 @@ FROM finding f
 JOIN investigation i ON i.id = f.investigation_id
 WHERE f.kind = 'verdict' AND f.id = (SELECT l.id FROM finding l WHERE l.kind = 'verdict' AND l.investigation_id = i.id
 	ORDER BY l.seen DESC, l.id DESC LIMIT 1);
+
+-- What is known beyond outcomes, one row a job; "data" is JSON as docs/evidence.md describes it.
+CREATE VIEW evidence AS
+SELECT m.investigation AS investigation,
+	m.combination AS combination,
+	e.kind AS kind,
+	o.combination AS other_combination,
+	e.outcome AS outcome,
+	e.reason AS reason,
+	e.data AS data,
+	e.created_at AS created_at,
+	e.cell_id AS cell,
+	e.other_id AS other_cell
+FROM evidence_row e
+JOIN matrix m ON m.cell = e.cell_id
+JOIN matrix o ON o.cell = e.other_id AND o.investigation = m.investigation;
+
+-- The twins of bad cells and what became of them ('' while that is not decided).
+CREATE VIEW twins AS
+SELECT m.investigation AS investigation,
+	m.combination AS combination,
+	t.name AS name,
+	t.origin AS origin,
+	coalesce(c.outcome, '') AS outcome,
+	c.reason AS reason,
+	t.edit AS edit,
+	c.commands AS commands,
+	t.of_cell_id AS of_cell,
+	t.cell_id AS cell
+FROM twin t
+JOIN matrix m ON m.cell = t.of_cell_id
+JOIN cell c ON c.id = t.cell_id;
 
 -- Cells whose runs disagreed.
 CREATE VIEW flaky AS

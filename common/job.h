@@ -55,6 +55,15 @@ enum { JOB_DEFAULT_BUILD_MS = 600000, JOB_DEFAULT_RUN_MS = 60000 };
  *
  * "cell"        Build and run one cell.  Reads everything else.
  *
+ * "evidence"    Build one cell again (the fields of "cell", `target` may be warm) so that the compiler also leaves IR, assembly
+ * and MIR of the reproducer's own packages; run that build; audit its inline assembly; look in the program for what the audit's
+ * findings do there.  Reads also `evidence`, `compare`, `function`, `tools`, `prepared`, `vendor`, `edited`.  Result data:
+ * docs/evidence.md.  SKIP: there is nothing to look at (no IR came out of the build).
+ *
+ * "passes"      Which LLVM pass makes the cell bad (-opt-bisect-limit), and which one flip of a switch makes it good.  Reads
+ * also `bad_outcome`, `budget_ms`, `function` (whose passes are tried first) and `names` (of the switches; none: all of them).
+ * Result data: docs/evidence.md.  SKIP: the build compiles nothing through rustc that flags can be added to.
+ *
  * "audit"       The inline assembly of `files` (textual LLVM IR; with `compile`, sources in C or C++ for clang, given `flags`)
  * against what it declares.  Reads also `clang` (program; left out: the newest on PATH) and writes the audits as JSON to `report`,
  * because they may be longer than a line of this protocol: an array, one object a file, {"file", "error"} where it could not be
@@ -107,6 +116,17 @@ struct job {
 	json_t *crates;	   /* [{"name", "release": version} or {"name", "tree": exported checkout, "oid", "source": its name}] */
 	/* [{"name", "crate": name or "checkout": name of a source, "edits": [{"file","find","replace","min","max"}]}] */
 	json_t *overrides;
+
+	/* cell, evidence, passes: [{"file","find","replace","min","max"}] done to the workspace's copy of the reproducer */
+	json_t *edits;
+
+	/* evidence, passes */
+	char *evidence;	       /* folder for the files that belong to it: emptied first */
+	char *compare;	       /* "evidence" folder of the bad cell, which this good neighbour is to be compared with; or NULL */
+	char *function;	       /* POSIX extended regular expression on names of functions, or NULL: where something was found */
+	char *tools;	       /* folder with bin/cargo-asm, or NULL */
+	char *bad_outcome;     /* what the cell's own runs ended with: "fail", "crash", ... */
+	long long budget_ms;   /* for all builds and runs of a "passes" job; 0: no limit of its own */
 
 	/* audit */
 	struct strlist files;

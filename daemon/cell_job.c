@@ -352,6 +352,10 @@ char *cell_key(const struct cell_context *context, const size_t *positions)
 		digest_add(&digest, "identity", value->identity);
 	}
 	digest_overrides(&digest, context->config);
+	if (context->reproducer_edits != NULL) {
+		cleanup_free char *edits = json_dumps(context->reproducer_edits, JSON_COMPACT);
+		digest_add(&digest, "edits of the reproducer", edits);
+	}
 	return digest_finish(&digest);
 }
 
@@ -391,6 +395,7 @@ void cell_fill_job(const struct cell_context *context, const size_t *positions, 
 	job->workspace = path_join(folder, "work");
 	job->target = path_join(folder, "target");
 	job->clean = clean;
+	job->edits = json_incref(context->reproducer_edits);
 	if (toolchain != NULL)
 		add_toolchain(toolchain, job);
 	cleanup_free char *key = cell_preparation_key(context, positions);

@@ -21,6 +21,7 @@ struct cell_context {
 	const char *reproducer_hash;
 	bool has_manifest;			    /* the reproducer is a cargo crate: preparations are needed */
 	const char *fetch_cargo;		    /* the newest cargo at hand, or NULL */
+	json_t *reproducer_edits;		    /* done to the copy that is built: of a twin; or NULL */
 };
 
 /* The toolchain of a combination, or NULL. */

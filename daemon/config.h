@@ -81,7 +81,8 @@ struct config_edit {
 struct config_override {
 	char *name;
 	char *crate;	   /* edits that crate, wherever it comes from (release or checkout); or NULL */
-	char *source;	   /* edits the checkout of that source; exactly one of the two is given */
+	char *source;	   /* edits the checkout of that source; exactly one of the two is given, but for a twin that edits
+			      the reproducer itself */
 	struct strlist os; /* only on these ("linux", "illumos"); empty: everywhere.  A string or a list in YAML */
 	char *reason;	   /* shown in the report, or NULL */
 	struct config_edit *edits;
@@ -135,6 +136,13 @@ struct config_reproducer {
 	bool network_for_build; /* network: build | never (default) */
 };
 
+/* evidence: {gather, function} */
+struct config_evidence {
+	char *gather;	/* "auto" (default): once the first bad combination is confirmed; "never" */
+	char *function; /* POSIX extended regular expression on the names of the functions to show; or NULL: those that
+			   hold what the audit found */
+};
+
 enum webhook_format { WEBHOOK_GENERIC, WEBHOOK_SLACK, WEBHOOK_GITHUB_ISSUE_COMMENT };
 
 const char *webhook_format_name(enum webhook_format format);
@@ -172,6 +180,10 @@ struct config {
 	struct config_override *overrides;
 	size_t override_count;
 	size_t override_capacity;
+	struct config_override *twins; /* twins: a list as overrides: what the first bad cell is tried again with */
+	size_t twin_count;
+	size_t twin_capacity;
+	struct config_evidence evidence;
 	struct config_rules exclude;
 	struct config_rules include;
 	struct config_reproducer reproducer;

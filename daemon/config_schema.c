@@ -7,6 +7,7 @@
 enum {
 	SOURCE_LIMIT = 1000,
 	AXIS_LIMIT = 32,
+	TWIN_LIMIT = 8, /* each is a clean build */
 	TOOLCHAINS = 1u << AXIS_TOOLCHAIN,
 	COMMITS = 1u << AXIS_COMMIT,
 	CRATES = 1u << AXIS_CRATE,
@@ -30,6 +31,7 @@ const char *const config_builtin_placeholders[] = {"profile_dir", "features", "r
 
 static const char *const systems[] = {"linux", "illumos", NULL};
 static const char *const sandboxes[] = {"auto", "bubblewrap", "none", NULL};
+static const char *const gathers[] = {"auto", "never", NULL};
 static const char *const webhook_events[] = {"first-bad", "boundary", "verdict", NULL};
 
 /* One row: key, type, member of RECORD, and then what else there is to say by name. */
@@ -280,6 +282,29 @@ static const struct config_records override_records =
 	RECORDS(config, override, config_override, .name_offset = CONFIG_NONE, .unique = "two overrides are called",
 		.table = &override_table);
 
+static void finish_twin(struct config_reader *reader, const struct config_node *node, void *record)
+{
+	struct config_override *twin = record;
+	const struct config_node *source = config_node_find(node, "source");
+	refer_source(reader, source, twin->source);
+	if (source != NULL && config_node_find(node, "crate") != NULL)
+		config_report(reader, source,
+			      "a twin edits either a \"crate\" or a \"source\", or the reproducer where neither is "
+			      "given: remove one");
+}
+
+static const struct config_table twin_table = TABLE("a twin", override_fields, .finish = finish_twin);
+static const struct config_records twin_records = RECORDS(config, twin, config_override, .name_offset = CONFIG_NONE,
+							  .unique = "two twins are called", .table = &twin_table);
+
+/* ---- evidence ---- */
+
+static const struct config_field evidence_fields[] = {
+	ROW("gather", word, config_evidence, gather, .words = gathers, .standard_text = "auto"),
+	ROW("function", regex, config_evidence, function),
+};
+static const struct config_table evidence_table = TABLE("\"evidence\"", evidence_fields, .finish = NULL);
+
 /* ---- exclude and include ---- */
 
 #define RULES(list)                                                                                                    \
@@ -406,6 +431,12 @@ static const struct config_field investigation_fields[] = {
 	ROW("axes", records, config, axes, .required = true, .not_empty = true, .max = AXIS_LIMIT,
 	    .records = &axis_records, .help = "a list of at least one {name, type, values}"),
 	ROW("overrides", records, config, overrides, .records = &override_records, .help = "a list of overrides"),
+	ROW("twins", records, config, twins, .max = TWIN_LIMIT, .records = &twin_records, .help = "a list of twins"),
+	{.key = "evidence",
+	 .type = &config_type_section,
+	 .offset = offsetof(struct config, evidence),
+	 .table = &evidence_table,
+	 .help = "{gather: auto | never, function: REGEX}"},
 	ROW("exclude", records, config, exclude.items, .records = &exclude_records,
 	    .help = "a list of mappings, - {axis: pattern}"),
 	ROW("include", records, config, include.items, .records = &include_records,

@@ -2,6 +2,7 @@
  * Findings as JSON: what is stored, posted and shown.
  *
  * Pure: from what the views say to the generic payload of webhook.h.  docs/config.md ("What is posted") documents the members.
+ * "title" and "text" are lines without control characters, "markdown" is escaped; all other members are as they were found.
  */
 #ifndef BISECTD_DAEMON_FINDING_H
 #define BISECTD_DAEMON_FINDING_H
@@ -15,11 +16,12 @@ json_t *finding_first_bad(const struct view_investigation *investigation, const 
 			  const struct view_matrix *matrix);
 json_t *finding_boundary(const struct view_investigation *investigation, const struct view_boundary *boundary);
 /*
- * What can be concluded.  Without evidence about who is to blame it is "inconclusive": a difference between versions, compilers
- * or profiles alone is never grounds for blame.  Says what the matrix shows and what is missing.
+ * What can be concluded, in short.  `judged` is what verdict_judge gave: title, who is blamed, the reasons that hold, what is
+ * missing and the commands; the whole is in the report.  Where it is NULL (nothing is bad, or nothing was judged) the verdict is
+ * "inconclusive": a difference between versions, compilers or profiles alone is never grounds for blame.
  */
 json_t *finding_verdict(const struct view_investigation *investigation, const struct view_first_bad *first_bad,
-			const struct view_boundaries *boundaries);
+			const struct view_boundaries *boundaries, const json_t *judged);
 
 /* "introduced between 0.5.0 and 0.6.0" and the like: one line, owned by the caller. */
 char *finding_boundary_line(const struct view_boundary *boundary);

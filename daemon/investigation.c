@@ -140,6 +140,7 @@ struct investigation *investigation_start(const struct investigation_setup *setu
 	struct investigation *investigation = memory_new(1, sizeof *investigation);
 	investigation->setup = *setup;
 	investigation->group_axis = PLAN_NONE;
+	investigation->evidence_cell = PLAN_NONE;
 	axes_start(&investigation->axes, setup->config);
 	investigation->context = (struct cell_context){
 		.config = setup->config, .axes = &investigation->axes, .state_folder = setup->state_folder};
@@ -259,6 +260,7 @@ void investigation_free(struct investigation *investigation)
 	free(investigation->walkers);
 	free_sources(investigation);
 	free_supplies(investigation);
+	investigation_free_tasks(investigation);
 	axes_clear(&investigation->axes);
 	axis_clear(&investigation->implicit);
 	plan_free(&investigation->plan);

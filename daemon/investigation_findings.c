@@ -7,6 +7,7 @@
 #include "digest.h"
 #include "finding.h"
 #include "log.h"
+#include "verdict.h"
 #include "view.h"
 
 static struct sql *connection(const struct investigation *investigation)
@@ -90,11 +91,20 @@ static int add_verdict(struct investigation *investigation, const struct view_in
 		       const struct view_boundaries *boundaries, struct error *error)
 {
 	struct view_first_bad first_bad;
+	json_t *evidence = NULL;
 	if (view_first_bad(connection(investigation), about->name, &first_bad, error) < 0)
 		return -1;
-	json_t *finding = finding_verdict(about, &first_bad, boundaries);
+	if (view_evidence(connection(investigation), about->name, &evidence, error) < 0) {
+		view_first_bad_clear(&first_bad);
+		return -1;
+	}
+	json_t *judged = evidence != NULL ? verdict_judge(evidence, about->file) : NULL;
+	json_t *finding = finding_verdict(about, &first_bad, boundaries, judged);
+	json_decref(judged);
+	json_decref(evidence);
 	struct digest digest;
 	digest_start(&digest);
+	digest_add(&digest, "title", json_string_value(json_object_get(finding, "title")));
 	digest_add(&digest, "text", json_string_value(json_object_get(finding, "text")));
 	cleanup_free char *hash = digest_finish(&digest);
 	cleanup_free char *key = text_format("verdict %.16s", hash);

@@ -35,6 +35,23 @@ struct supply {
 	struct error error; /* of the thread that exports */
 };
 
+/* One job after the walk: see investigation_evidence.c. */
+enum evidence_kind { EVIDENCE_BUILD, EVIDENCE_TWIN, EVIDENCE_PASSES, EVIDENCE_NEIGHBOUR };
+enum evidence_state { EVIDENCE_OPEN, EVIDENCE_RUNNING, EVIDENCE_DONE };
+
+struct evidence_task {
+	enum evidence_kind kind;
+	enum evidence_state state;
+	size_t cell;	    /* whose combination is built */
+	long long other_id; /* the cell that is looked at, in the store: a good neighbour, a twin */
+	long long failures;
+	/* of a twin: the investigation's context with one override more */
+	struct cell_context context;
+	struct config config;
+	struct config_override correction; /* of an accused declaration; empty for a twin of the user's own */
+	json_t *edits;			   /* to the reproducer, or NULL */
+};
+
 /* One slot of the pool, and the cell that it brings to its end. */
 struct walker {
 	struct investigation *investigation;
@@ -45,6 +62,8 @@ struct walker {
 	size_t cell;
 	bool confirms; /* a clean build with further runs, in place of the walk's attempt */
 	bool keeps;    /* in a folder that stays */
+	struct evidence_task *task; /* in place of a cell of the walk; or NULL */
+	bool working;		    /* a job of its lane is under way */
 	long long lane;
 	long long attempt_id; /* 0 before it starts */
 	char *log;
@@ -102,6 +121,13 @@ struct investigation {
 	struct notify *notify;
 	struct loop_timer *delivery_timer;
 
+	struct evidence_task **tasks;
+	size_t task_count;
+	size_t task_capacity;
+	bool evidence_planned; /* the first stage, the bad cell itself */
+	bool evidence_spread;  /* what follows from it: twins, passes, neighbours */
+	long evidence_cell;    /* the bad cell that it is about, or PLAN_NONE */
+
 	bool first_bad_recorded;
 	bool stopping;
 	bool walking;
@@ -137,6 +163,22 @@ void investigation_advance(struct walker *walker);
 void investigation_advance_all(struct investigation *investigation);
 /* The walker's cell ends with a result that no worker gave. */
 void investigation_conclude(struct walker *walker, enum outcome outcome, const char *reason);
+
+/* The folder of a lane: the shared build folder of the walker's toolchain.  Owned by the caller. */
+char *investigation_lane(struct walker *walker, const size_t *positions);
+/* What a job may take, in all. */
+long long investigation_deadline(const struct job *job);
+/* The walker is free. */
+void investigation_leave(struct walker *walker);
+
+/* investigation_evidence.c: after the walk.  False: nothing to do (now). */
+bool investigation_take_task(struct walker *walker);
+void investigation_start_task(struct walker *walker, const size_t *positions);
+/* The walker's task ends with a result that no worker gave. */
+void investigation_conclude_task(struct walker *walker, enum outcome outcome, const char *reason);
+/* What the walker's combination stands for: the investigation's context, or its twin's. */
+const struct cell_context *investigation_context(const struct walker *walker);
+void investigation_free_tasks(struct investigation *investigation);
 
 /* investigation_findings.c: what is new is recorded and put in the outbox.  -1: trouble. */
 int investigation_record_first_bad(struct investigation *investigation, struct error *error);

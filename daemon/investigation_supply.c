@@ -144,16 +144,19 @@ static void make_preparation(struct walker *walker, struct supply *supply, const
 	struct investigation *investigation = walker->investigation;
 	cleanup_error struct error error = {0};
 	cleanup_free char *lock = NULL;
-	cleanup_free char *folder = cell_prepared_folder(&investigation->context, supply->name);
+	const struct cell_context *context = investigation_context(walker);
+	cleanup_free char *folder = cell_prepared_folder(context, supply->name);
 	cleanup_free char *log = text_format("%s.log", folder);
 	cleanup_job struct job job = {0};
-	if (store_recall(investigation->setup.store, "lock", supply->name, &lock, &error) < 0) {
+	/* a twin differs by its edit alone: it gets the lock file of its cell */
+	cleanup_free char *pinned = cell_preparation_key(&investigation->context, positions);
+	if (store_recall(investigation->setup.store, "lock", pinned, &lock, &error) < 0) {
 		investigation_fail(investigation, "recalling a lock file", &error);
 		return;
 	}
 	/* also where the folder stands: the worker looks whether all that it needs is there still, and that is quick */
 	supply->state = SUPPLY_MAKING;
-	cell_fill_preparation(&investigation->context, positions, supply->name, lock, &job);
+	cell_fill_preparation(context, positions, supply->name, lock, &job);
 	struct pool_task task = {.log = log,
 				 .deadline_ms = PREPARATION_MS,
 				 .on_phase = on_phase,
@@ -167,7 +170,9 @@ static bool settle(struct walker *walker, const struct supply *supply)
 {
 	if (supply->state == SUPPLY_READY)
 		return true;
-	if (supply->state == SUPPLY_FAILED)
+	if (supply->state == SUPPLY_FAILED && walker->task != NULL)
+		investigation_conclude_task(walker, supply->outcome, supply->reason);
+	else if (supply->state == SUPPLY_FAILED)
 		investigation_conclude(walker, supply->outcome, supply->reason);
 	else
 		walker->waits = true;
@@ -186,7 +191,7 @@ bool investigation_supply_cell(struct walker *walker, const size_t *positions)
 		if (!settle(walker, tree))
 			return false;
 	}
-	cleanup_free char *key = cell_preparation_key(&investigation->context, positions);
+	cleanup_free char *key = cell_preparation_key(investigation_context(walker), positions);
 	if (key == NULL)
 		return true;
 	struct supply *preparation = find_supply(investigation, key);

@@ -114,7 +114,7 @@ static bool take_cell(struct walker *walker)
 			investigation_fail(investigation, "reading the boundaries", &error);
 			return false;
 		}
-		if (!take_confirmation(walker))
+		if (!take_confirmation(walker) && !investigation_take_task(walker))
 			return false;
 	}
 	walker->busy = true;
@@ -124,7 +124,7 @@ static bool take_cell(struct walker *walker)
 
 /* What came of it ------------------------------------------------------------------------------------------------------ */
 
-static void leave_cell(struct walker *walker)
+void investigation_leave(struct walker *walker)
 {
 	free(walker->log);
 	free(walker->phase);
@@ -214,13 +214,13 @@ static void record(struct walker *walker, const struct result *result)
 		decide_confirmation(walker, result, &decision, &reason);
 	if (store_finish_attempt(investigation->setup.store, walker->attempt_id, result, undecided ? NULL : &decision, &error) <
 	    0) {
-		leave_cell(walker);
+		investigation_leave(walker);
 		investigation_fail(investigation, "recording an attempt", &error);
 		return;
 	}
 	note_outcome(walker, undecided ? OUTCOME_ERROR : decision.outcome);
 	tell(walker, result);
-	leave_cell(walker);
+	investigation_leave(walker);
 	if (investigation_record_first_bad(investigation, &error) < 0)
 		investigation_fail(investigation, "recording the first bad combination", &error);
 	else
@@ -234,7 +234,7 @@ static bool start_attempt(struct walker *walker)
 	if (store_start_attempt(investigation->setup.store, investigation->cells[walker->cell].id,
 				walker->confirms ? "confirm" : "walk", &walker->attempt_id, &walker->log, &error) == 0)
 		return true;
-	leave_cell(walker);
+	investigation_leave(walker);
 	investigation_fail(investigation, "recording an attempt", &error);
 	return false;
 }
@@ -270,7 +270,7 @@ static void on_result(void *context, size_t slot, const struct result *result, b
 	if (stopped) {
 		if (store_interrupt_attempt(investigation->setup.store, walker->attempt_id, &error) < 0)
 			log_error("recording an interrupted attempt: %s", error_text(&error));
-		leave_cell(walker);
+		investigation_leave(walker);
 	} else {
 		record(walker, result);
 	}
@@ -285,15 +285,27 @@ static void choose_lane(struct walker *walker)
 		bool taken = false;
 		for (size_t i = 0; i < investigation->walker_count && !taken; i++) {
 			const struct walker *other = &investigation->walkers[i];
-			taken = other != walker && other->attempt_id != 0 && !other->confirms && !walker->confirms &&
-				other->group == walker->group && other->lane == walker->lane;
+			taken = other != walker && other->working && other->group == walker->group && other->lane == walker->lane;
 		}
 		if (!taken)
 			return;
 	}
 }
 
-static char *attempt_folder(const struct walker *walker, const size_t *positions)
+char *investigation_lane(struct walker *walker, const size_t *positions)
+{
+	const struct investigation *investigation = walker->investigation;
+	const struct axis_value *toolchain = cell_toolchain(&investigation->context, positions);
+	choose_lane(walker);
+	walker->working = true;
+	struct digest digest;
+	digest_start(&digest);
+	digest_add(&digest, "toolchain", toolchain != NULL ? toolchain->identity : NULL);
+	cleanup_free char *hash = digest_finish(&digest);
+	return text_format("%s/build/%.12s/%lld", investigation->setup.state_folder, hash, walker->lane);
+}
+
+static char *attempt_folder(struct walker *walker, const size_t *positions)
 {
 	const struct investigation *investigation = walker->investigation;
 	const char *state = investigation->setup.state_folder;
@@ -303,15 +315,10 @@ static char *attempt_folder(const struct walker *walker, const size_t *positions
 	}
 	if (walker->confirms)
 		return text_format("%s/build/clean/%zu", state, walker->slot);
-	const struct axis_value *toolchain = cell_toolchain(&investigation->context, positions);
-	struct digest digest;
-	digest_start(&digest);
-	digest_add(&digest, "toolchain", toolchain != NULL ? toolchain->identity : NULL);
-	cleanup_free char *hash = digest_finish(&digest);
-	return text_format("%s/build/%.12s/%lld", state, hash, walker->lane);
+	return investigation_lane(walker, positions);
 }
 
-static long long deadline(const struct job *job)
+long long investigation_deadline(const struct job *job)
 {
 	long long build = job->build_ms > 0 ? job->build_ms : JOB_DEFAULT_BUILD_MS;
 	long long run = job->run_ms > 0 ? job->run_ms : JOB_DEFAULT_RUN_MS;
@@ -322,7 +329,6 @@ static void start_job(struct walker *walker, const size_t *positions)
 {
 	struct investigation *investigation = walker->investigation;
 	cleanup_job struct job job = {0};
-	choose_lane(walker);
 	cleanup_free char *folder = attempt_folder(walker, positions);
 	if (!start_attempt(walker))
 		return;
@@ -331,7 +337,7 @@ static void start_job(struct walker *walker, const size_t *positions)
 	if (walker->confirms && investigation->setup.config->confirm > job.runs)
 		job.runs = investigation->setup.config->confirm;
 	struct pool_task task = {.log = log,
-				 .deadline_ms = deadline(&job),
+				 .deadline_ms = investigation_deadline(&job),
 				 .on_phase = on_phase,
 				 .on_result = on_result,
 				 .context = investigation};
@@ -346,7 +352,11 @@ void investigation_advance(struct walker *walker)
 		if (!walker->busy && !take_cell(walker))
 			return;
 		investigation_positions(investigation, walker->cell, positions);
-		if (investigation_supply_cell(walker, positions))
+		if (!investigation_supply_cell(walker, positions))
+			continue;
+		if (walker->task != NULL)
+			investigation_start_task(walker, positions);
+		else
 			start_job(walker, positions);
 	}
 }

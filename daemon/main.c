@@ -25,32 +25,66 @@ static const char usage[] =
 	"  --offline          do not fetch sources that were cloned before\n"
 	"  --wait SECONDS     how long to wait for webhook deliveries at the end (default: 60)\n"
 	"  --verbose, --quiet more or fewer messages\n"
+	"  --format FORMAT    of `report`: text, markdown, json or html (default: text)\n"
+	"  --output FILE      of `report`: write it there instead of standard output\n"
 	"\n"
 	"exit status: 0 a bad combination was found, 1 none, 2 usage or configuration, 3 could not finish\n"
-	"audit: 0 every block keeps its promises, 1 violations, 2 usage, 3 no violation, but something could not be judged\n";
+	"audit: 0 every block keeps its promises, 1 violations, 2 usage, 3 no violation, but something could not be judged\n"
+	"more of a command: bisectd COMMAND --help\n";
+
+static const char report_usage[] =
+	"usage: bisectd report [OPTION]... [NAME]...\n"
+	"\n"
+	"Reports what the database knows of the named investigations, or of all: the matrix, the first bad combination, the\n"
+	"boundaries, the evidence, the verdict with its reasons, what is missing, and the commands to repeat it.\n"
+	"\n"
+	"  --format text      for a terminal (the default)\n"
+	"  --format markdown  to paste into an issue\n"
+	"  --format json      for programs; docs/report.md has its shape\n"
+	"  --format html      one file for a browser, that needs nothing but itself\n"
+	"  --output FILE      write it there, whole or not at all, instead of standard output\n"
+	"  --state DIR        state folder (default: var)\n"
+	"  --verbose, --quiet more or fewer messages\n"
+	"\n"
+	"exit status: 0 it is written, 2 usage, 3 it could not be made or written\n";
 
 struct command {
 	const char *name;
 	int (*run)(const struct service_options *options, const struct strlist *arguments);
 	bool needs_arguments;
+	const char *usage;
 };
 
 static const struct command commands[] = {
-	{"run", service_run, true},
-	{"check", service_check, true},
-	{"report", service_report, false},
-	{"audit", audit_command, false},
+	{"run", service_run, true, usage},
+	{"check", service_check, true, usage},
+	{"report", service_report, false, report_usage},
+	{"audit", audit_command, false, usage},
 };
 
-enum option_code { OPTION_STATE = 256, OPTION_WORKERS, OPTION_WORKER, OPTION_OFFLINE, OPTION_WAIT, OPTION_VERBOSE, OPTION_QUIET,
-		   OPTION_JSON, OPTION_CLANG };
+enum option_code {
+	OPTION_STATE = 256,
+	OPTION_WORKERS,
+	OPTION_WORKER,
+	OPTION_OFFLINE,
+	OPTION_WAIT,
+	OPTION_VERBOSE,
+	OPTION_QUIET,
+	OPTION_FORMAT,
+	OPTION_OUTPUT,
+	OPTION_JSON,
+	OPTION_CLANG,
+	OPTION_HELP
+};
 
 static const struct option long_options[] = {
 	{"state", required_argument, NULL, OPTION_STATE},   {"workers", required_argument, NULL, OPTION_WORKERS},
 	{"worker", required_argument, NULL, OPTION_WORKER}, {"offline", no_argument, NULL, OPTION_OFFLINE},
 	{"wait", required_argument, NULL, OPTION_WAIT},	    {"verbose", no_argument, NULL, OPTION_VERBOSE},
-	{"quiet", no_argument, NULL, OPTION_QUIET},	    {"json", no_argument, NULL, OPTION_JSON},
-	{"clang", required_argument, NULL, OPTION_CLANG},   {NULL, 0, NULL, 0},
+	{"quiet", no_argument, NULL, OPTION_QUIET},	    {"format", required_argument, NULL, OPTION_FORMAT},
+	{"output", required_argument, NULL, OPTION_OUTPUT}, {"help", no_argument, NULL, OPTION_HELP},
+	{"json", no_argument, NULL, OPTION_JSON},	    {"clang", required_argument, NULL, OPTION_CLANG},
+	{NULL, 0, NULL, 0},
 };
 
 static const struct command *find_command(const char *name)
@@ -90,6 +124,9 @@ struct command_line {
 	struct service_options options;
 	const char *state;
 	const char *worker; /* NULL: find it */
+	const char *format; /* of the report; NULL: not given */
+	const char *output;
+	bool help;
 	enum log_level level;
 };
 
@@ -121,6 +158,15 @@ static bool parse_options(int argc, char **argv, struct command_line *line)
 		case OPTION_QUIET:
 			line->level = LOG_LEVEL_WARNING;
 			break;
+		case OPTION_FORMAT:
+			line->format = optarg;
+			break;
+		case OPTION_OUTPUT:
+			line->output = optarg;
+			break;
+		case OPTION_HELP:
+			line->help = true;
+			break;
 		case OPTION_JSON:
 			line->options.json = true;
 			break;
@@ -134,10 +180,35 @@ static bool parse_options(int argc, char **argv, struct command_line *line)
 	return true;
 }
 
+/* False where they make no sense here, after saying why. */
+static bool take_report_options(const struct command *command, struct command_line *line)
+{
+	if ((line->format != NULL || line->output != NULL) && command->run != service_report) {
+		fprintf(stderr, "bisectd: --%s belongs to `bisectd report`, not to `bisectd %s`\n",
+			line->format != NULL ? "format" : "output", command->name);
+		return false;
+	}
+	if (line->format != NULL && !report_format_parse(line->format, &line->options.format)) {
+		fprintf(stderr, "bisectd: --format takes text, markdown, json or html, not \"%s\"\n", line->format);
+		return false;
+	}
+	if (line->output != NULL && *line->output == '\0') {
+		fprintf(stderr, "bisectd: --output takes the name of a file\n");
+		return false;
+	}
+	return true;
+}
+
 static int run_command(const struct command *command, int argc, char **argv)
 {
 	struct command_line line = {.options = {.delivery_wait_ms = 60000}, .state = "var", .level = LOG_LEVEL_INFO};
 	if (!parse_options(argc, argv, &line))
+		return EXIT_USAGE;
+	if (line.help) {
+		fputs(command->usage, stdout);
+		return 0;
+	}
+	if (!take_report_options(command, &line))
 		return EXIT_USAGE;
 	cleanup_strlist struct strlist arguments = {0};
 	for (int i = optind; i < argc; i++)
@@ -150,6 +221,8 @@ static int run_command(const struct command *command, int argc, char **argv)
 	cleanup_free char *worker = line.worker != NULL ? path_absolute(line.worker) : find_worker();
 	line.options.state_folder = state;
 	line.options.worker = worker;
+	cleanup_free char *output = line.output != NULL ? path_absolute(line.output) : NULL;
+	line.options.output = output;
 	log_open("bisectd", line.level);
 	return command->run(&line.options, &arguments);
 }

@@ -1,16 +1,18 @@
 /* See service.h. */
 #include "service.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "config.h"
 #include "fs.h"
 #include "investigation.h"
 #include "log.h"
-#include "report.h"
 #include "source.h"
 #include "view.h"
 #include "webhook.h"
@@ -83,16 +85,50 @@ static int load_config(struct config *config, const char *file)
 	return -1;
 }
 
+/* To standard output, or to a file: whole or not at all, unless it is a device, a pipe or the like. */
+static int write_report(const struct str *report, const char *output, struct error *error)
+{
+	struct stat status;
+	if (output == NULL) {
+		if (fwrite(str_text(report), 1, report->length, stdout) < report->length || fflush(stdout) != 0)
+			return error_set_errno(error, "writing the report to standard output");
+		return 0;
+	}
+	bool exists = stat(output, &status) == 0;
+	if (exists && S_ISDIR(status.st_mode))
+		return error_set(error, "writing the report to %s: that is a folder, name a file", output);
+	cleanup_free char *target = exists ? realpath(output, NULL) : text_copy(output);
+	if (!exists || (S_ISREG(status.st_mode) && target != NULL)) {
+		if (fs_write_file(target, str_text(report), report->length, error) < 0)
+			return error_wrap(error, "writing the report");
+		return 0;
+	}
+	cleanup_fd int fd = open(output, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+	for (size_t done = 0; fd >= 0 && done < report->length;) {
+		ssize_t wrote = write(fd, report->data + done, report->length - done);
+		if (wrote < 0 && errno != EINTR)
+			return error_set_errno(error, "writing the report to %s", output);
+		done += wrote > 0 ? (size_t)wrote : 0;
+	}
+	return fd < 0 ? error_set_errno(error, "writing the report to %s", output) : 0;
+}
+
 static int print_report(struct service *service, const char *name)
 {
 	cleanup_error struct error error = {0};
 	cleanup_str struct str text = {0};
-	if (report_text(store_connection(service->store), name, service->options->state_folder, &text, &error) < 0) {
+	cleanup_strlist struct strlist names = {0};
+	const struct report_options options = {.format = REPORT_TEXT, .state_folder = service->options->state_folder};
+	strlist_add(&names, name);
+	if (report_make(store_connection(service->store), &names, &options, &text, &error) < 0) {
 		log_error("making the report: %s", error_text(&error));
 		return -1;
 	}
-	fputs(str_text(&text), stdout);
-	return fflush(stdout) == 0 ? 0 : -1;
+	if (write_report(&text, NULL, &error) < 0) {
+		log_error("%s", error_text(&error));
+		return -1;
+	}
+	return 0;
 }
 
 static int exit_status(const struct service *service)
@@ -182,31 +218,32 @@ int service_check(const struct service_options *options, const struct strlist *f
 	return each_file(options, files, true);
 }
 
-static int report_all(struct sql *sql, const struct strlist *names, const char *state_folder, struct error *error)
+static int report_all(struct sql *sql, const struct strlist *names, const struct service_options *options, struct error *error)
 {
 	cleanup_strlist struct strlist all = {0};
+	cleanup_str struct str report = {0};
+	cleanup_free char *folder = options->output != NULL ? path_parent(options->output) : NULL;
+	const struct report_options how = {.format = options->format, .state_folder = options->state_folder, .folder = folder};
 	if (names->count == 0 && view_names(sql, &all, error) < 0)
 		return -1;
 	const struct strlist *chosen = names->count > 0 ? names : &all;
 	if (chosen->count == 0)
-		return error_set(error, "there is no investigation in %s yet: start one with `bisectd run FILE`", state_folder);
-	for (size_t i = 0; i < chosen->count; i++) {
-		cleanup_str struct str text = {0};
-		if (report_text(sql, chosen->items[i], state_folder, &text, error) < 0)
-			return -1;
-		fputs(str_text(&text), stdout);
-	}
-	return 0;
+		return error_set(error, "there is no investigation in %s yet: start one with `bisectd run FILE`",
+				 options->state_folder);
+	if (report_make(sql, chosen, &how, &report, error) < 0)
+		return -1;
+	return write_report(&report, options->output, error);
 }
 
 int service_report(const struct service_options *options, const struct strlist *names)
 {
 	cleanup_error struct error error = {0};
+	signal(SIGPIPE, SIG_IGN);
 	cleanup_free char *path = path_join(options->state_folder, "bisectd.db");
 	struct sql *sql = NULL;
 	int result = sql_open(&sql, path, SQL_READ_ONLY, &error);
 	if (result == 0)
-		result = report_all(sql, names, options->state_folder, &error);
+		result = report_all(sql, names, options, &error);
 	sql_close(sql);
 	if (result < 0)
 		log_error("%s", error_text(&error));

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 
+#include "report.h"
 #include "str.h"
 
 struct service_options {
@@ -16,6 +17,8 @@ struct service_options {
 	long long workers;	  /* 0: as the investigation says */
 	long long delivery_wait_ms;
 	bool offline;
+	enum report_format format; /* of `bisectd report` */
+	const char *output;	   /* absolute path of the file it goes to; NULL: standard output */
 	bool json;			/* audit: print JSON */
 	const char *clang_source;	/* audit: a source file in C or C++, or NULL */
 };

@@ -15,7 +15,7 @@
 #include "store_internal.h"
 #include "store_schema.h"
 
-enum { SCHEMA_VERSION = 1 };
+enum { SCHEMA_VERSION = 2 };
 
 long long store_now(void)
 {
@@ -43,12 +43,16 @@ static int take_lock(struct store *store, const char *folder, struct error *erro
 			 folder, (long)lock.l_pid);
 }
 
-static int create_schema(struct store *store, struct error *error)
+/*
+ * What the schema adds is added, what is there stays: its tables are made where they do not exist, its views always.  A version
+ * that changes a table of an older one does so here, by version, before.
+ */
+static int apply_schema(struct store *store, struct error *error)
 {
 	if (sql_begin(store->sql, error) < 0)
 		return -1;
 	if (sql_script(store->sql, store_schema, error) < 0 ||
-	    sql_script(store->sql, "PRAGMA user_version = 1", error) < 0) {
+	    sql_script(store->sql, "PRAGMA user_version = 2", error) < 0) {
 		sql_rollback(store->sql);
 		return error_wrap(error, "creating the tables");
 	}
@@ -77,9 +81,11 @@ static int migrate(struct store *store, const char *path, struct error *error)
 				 "%s was written by a newer bisectd (schema %lld, this one knows %d): use that one, or give "
 				 "another folder with --state",
 				 path, version, SCHEMA_VERSION);
-	if (version > 0)
+	if (version == SCHEMA_VERSION)
 		return 0;
-	return check_empty(store, path, error) < 0 ? -1 : create_schema(store, error);
+	if (version == 0 && check_empty(store, path, error) < 0)
+		return -1;
+	return apply_schema(store, error);
 }
 
 static int mark_interrupted(struct store *store, struct error *error)

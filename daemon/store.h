@@ -87,6 +87,34 @@ int store_finish_attempt(struct store *store, long long attempt_id, const struct
 /* An attempt that was stopped on purpose: it says nothing about the cell. */
 int store_interrupt_attempt(struct store *store, long long attempt_id, struct error *error);
 
+/* Evidence ----------------------------------------------------------------------------------------------------------- */
+
+struct store_evidence {
+	long long cell_id;  /* the bad cell that it is about */
+	const char *kind;   /* "build", "neighbour", "passes" */
+	long long other_id; /* the cell that was looked at: cell_id, or a good neighbour's */
+	enum outcome outcome; /* of the gathering: OUTCOME_PASS, OUTCOME_SKIP or OUTCOME_ERROR (which is tried again) */
+	const char *reason; /* or NULL */
+	const char *data;   /* JSON, "null" where there is none */
+};
+
+/* *has: gathered already, so that it need not be again ("error" is not). */
+int store_has_evidence(struct store *store, long long cell_id, const char *kind, long long other_id, bool *has,
+		       struct error *error);
+/* Replaces what was there. */
+int store_save_evidence(struct store *store, const struct store_evidence *evidence, struct error *error);
+
+struct store_twin {
+	long long of_cell_id;
+	const char *name;
+	const char *origin; /* "audit", "user" */
+	const char *edit;   /* JSON: see table twin */
+	const char *cell_key;
+};
+
+/* The twin and its cell: `cell` says what is known of that already. */
+int store_save_twin(struct store *store, const struct store_twin *twin, struct store_cell *cell, struct error *error);
+
 /* Findings and their deliveries ---------------------------------------------------------------------------------------- */
 
 struct store_webhook {

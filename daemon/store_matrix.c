@@ -58,7 +58,7 @@ int store_save_value(struct store *store, long long axis_id, size_t position, co
  * A skip that no command under test asked for (exit status 125) came from cargo's answer while preparing: another cargo or a mended
  * registry may answer otherwise, so it is asked again.
  */
-static int find_or_make_cell(struct store *store, const char *key, struct store_cell *cell, struct error *error)
+int store_find_cell(struct store *store, const char *key, struct store_cell *cell, struct error *error)
 {
 	*cell = (struct store_cell){0};
 	struct sql_statement *statement;
@@ -83,7 +83,7 @@ static int find_or_make_cell(struct store *store, const char *key, struct store_
 int store_save_place(struct store *store, long long investigation_id, size_t walk_index, const char *combination,
 		     const char *cell_key, struct store_cell *cell, struct error *error)
 {
-	if (find_or_make_cell(store, cell_key, cell, error) < 0)
+	if (store_find_cell(store, cell_key, cell, error) < 0)
 		return -1;
 	return sql_run(store->sql, error,
 		       "INSERT INTO place (investigation_id, walk_index, combination, cell_id) VALUES (?, ?, ?, ?)", "iiti",

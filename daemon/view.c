@@ -14,6 +14,7 @@ void view_investigation_clear(struct view_investigation *investigation)
 	free(investigation->name);
 	free(investigation->state);
 	free(investigation->question);
+	free(investigation->file);
 	free(investigation->notes);
 	free(investigation->started_at);
 	free(investigation->finished_at);
@@ -25,8 +26,8 @@ int view_investigation(struct sql *sql, const char *name, struct view_investigat
 	struct sql_statement *row;
 	*investigation = (struct view_investigation){0};
 	if (sql_start(sql, &row, error,
-		      "SELECT v.name, v.state, v.question, i.notes, v.started_at, v.finished_at, v.cells, v.decided, v.bad, v.good "
-		      "FROM investigations v JOIN investigation i ON i.name = v.name WHERE v.name = ?",
+		      "SELECT v.name, v.state, v.question, i.notes, v.started_at, v.finished_at, v.cells, v.decided, v.bad, "
+		      "v.good, i.file FROM investigations v JOIN investigation i ON i.name = v.name WHERE v.name = ?",
 		      "t", name) < 0)
 		return -1;
 	int got = sql_next(row, error);
@@ -43,6 +44,7 @@ int view_investigation(struct sql *sql, const char *name, struct view_investigat
 		.decided = sql_integer(row, 7),
 		.bad = sql_integer(row, 8),
 		.good = sql_integer(row, 9),
+		.file = copy(row, 10),
 	};
 	sql_finish(row);
 	return 0;

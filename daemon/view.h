@@ -6,6 +6,7 @@
 #ifndef BISECTD_DAEMON_VIEW_H
 #define BISECTD_DAEMON_VIEW_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -18,6 +19,7 @@ struct view_investigation {
 	char *name; /* NULL: there is no such investigation */
 	char *state;
 	char *question;
+	char *file; /* where its YAML file was */
 	char *notes;
 	char *started_at;
 	char *finished_at; /* or NULL */
@@ -127,6 +129,15 @@ int view_deliveries(struct sql *sql, const char *investigation, struct strlist *
 
 /* The text and title of the latest verdict; NULL where there is none.  Owned by the caller. */
 int view_verdict(struct sql *sql, const char *investigation, char **title, char **text, struct error *error);
+
+/* How long the latest clean build of a cell took; 0 where there was none. */
+int view_clean_build_ms(struct sql *sql, long long cell, long long *ms, struct error *error);
+
+/*
+ * All that is known of the first bad cell beyond its outcome, as one JSON object (docs/evidence.md describes it); *evidence is NULL
+ * where nothing is bad.  A new reference.
+ */
+int view_evidence(struct sql *sql, const char *investigation, json_t **evidence, struct error *error);
 
 /* Attempts of the investigation's cells that ran commands under each kind of sandbox: "bubblewrap: 212, none: 3"; owned
  * by the caller. */

@@ -13,7 +13,9 @@ void toolchains_job(const struct job *job, struct result *result);
 void releases_job(const struct job *job, struct result *result);
 void prepare_job(const struct job *job, struct result *result);
 void cell_job(const struct job *job, struct result *result);
+void evidence_job(const struct job *job, struct result *result);
 void audit_job(const struct job *job, struct result *result); /* worker/evidence/audit_file.c */
+void passes_job(const struct job *job, struct result *result);
 
 /* Sets outcome and reason (a format), replacing an earlier reason. */
 void result_set(struct result *result, enum outcome outcome, const char *format, ...)

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "evidence/look.h"
 #include "inside.h"
 #include "jobs.h"
 #include "log.h"
@@ -34,7 +35,9 @@ static const struct {
 	{"releases", releases_job},
 	{"prepare", prepare_job},
 	{"cell", cell_job},
+	{"evidence", evidence_job},
 	{"audit", audit_job},
+	{"passes", passes_job},
 };
 
 static const char usage[] =
@@ -128,6 +131,8 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	if (argc > 1 && strcmp(argv[1], "--inside") == 0)
 		return inside_main(argc, argv);
+	if (argc == 3 && strcmp(argv[1], "--look") == 0)
+		return look_main(argv[2]);
 	if (argc == 2 && strcmp(argv[1], "--version") == 0) {
 		puts("bisect-worker " BISECTD_VERSION);
 		return 0;

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "edits.h"
 #include "fs.h"
 #include "os.h"
 
@@ -141,6 +142,8 @@ int workspace_fill(const struct workspace *workspace, const struct job *job, str
 	for (size_t i = 0; i < job->checkouts.count; i++)
 		if (copy_checkout(workspace, job->checkouts.entries[i].key, job->checkouts.entries[i].value, error) < 0)
 			return -1;
+	if (job->edits != NULL && edits_apply(workspace->reproducer, job->edits, "of the reproducer", NULL, error) < 0)
+		return -1;
 	return job->prepared != NULL ? copy_preparation(workspace, job->prepared, error) : 0;
 }
 

@@ -81,3 +81,16 @@ struct plan_counts plan_count(const struct plan *plan)
 		.failed = counts[PLAN_FAILED],
 	};
 }
+
+long plan_nearest_good(const struct plan *plan, size_t cell, size_t axis)
+{
+	size_t position = plan_position(plan, cell, axis);
+	size_t size = plan->sizes[axis];
+	for (size_t distance = 1; distance < size; distance++) {
+		if (position + distance < size && plan_get(plan, cell + distance * plan->strides[axis]) == PLAN_GOOD)
+			return (long)(cell + distance * plan->strides[axis]);
+		if (distance <= position && plan_get(plan, cell - distance * plan->strides[axis]) == PLAN_GOOD)
+			return (long)(cell - distance * plan->strides[axis]);
+	}
+	return PLAN_NONE;
+}

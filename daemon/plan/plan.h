@@ -52,6 +52,12 @@ long plan_walk_next(struct plan *plan, int group_axis, long group_position, cons
  */
 long plan_first_bad(const struct plan *plan, bool *final);
 
+/*
+ * The nearest good cell along one axis, all else equal, or PLAN_NONE.  Of two at the same distance the later one: what a fix or a
+ * newer compiler made good.
+ */
+long plan_nearest_good(const struct plan *plan, size_t cell, size_t axis);
+
 struct plan_counts {
 	size_t cells; /* without the excluded ones */
 	size_t open;

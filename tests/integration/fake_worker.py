@@ -2,14 +2,17 @@
 """A bisect-worker of the tests' own: answers by rules instead of building anything.
 
 FAKE_WORKER_RULES names a JSON file: a list of [pattern, answer].  The first pattern (a regular expression) that is found in the
-job's id answers it.  An answer is an outcome ("pass", "fail", ...) or an object:
+job's id (and " twin" where its reproducer is edited) answers it.  An answer is an outcome ("pass", "fail", ...) or an object:
   {"outcome": ..., "reason": ..., "seconds": how long it takes, "behave": one of the words below}
+FAKE_WORKER_EVIDENCE, where set, names a JSON file: {"build": data, "neighbour": data, "passes": data}, the answers to jobs that gather
+evidence; without it they are skipped.  Artifacts get a file with one line.
 FAKE_WORKER_LOG, where set, gets one JSON line a job: its id, kind, clean, runs, target and the time.
 """
 
 import json
 import os
 import re
+import select
 import sys
 import time
 
@@ -65,14 +68,20 @@ def releases(job):
 
 
 def prepare(job):
-    os.makedirs(job["prepared"])
+    os.makedirs(job["prepared"], exist_ok=True)
+    with open(os.path.join(job["prepared"], "overrides"), "w", encoding="utf-8") as overrides_file:
+        overrides_file.write(" ".join(override["name"] for override in job.get("overrides", [])))
     return {"event": "result", "outcome": "pass", "data": {"lock": "# lock", "edits": [], "vendored": 0}}
 
 
 def cell(job):
     with open(os.environ["FAKE_WORKER_RULES"], encoding="utf-8") as rules_file:
         rules = json.load(rules_file)
-    answer = next((answer for pattern, answer in rules if re.search(pattern, job["id"])), "pass")
+    name = job["id"] + (" twin" if job.get("edits") else "")
+    if job.get("prepared"):
+        with open(os.path.join(job["prepared"], "overrides"), encoding="utf-8") as overrides_file:
+            name += " overrides=" + overrides_file.read()
+    answer = next((answer for pattern, answer in rules if re.search(pattern, name)), "pass")
     if isinstance(answer, str):
         answer = {"outcome": answer}
     if "clean" in answer and job.get("clean"):
@@ -88,15 +97,42 @@ def cell(job):
             "commands": "echo repeat", "binary": None}
 
 
+def gathered(job, kind):
+    if "FAKE_WORKER_EVIDENCE" not in os.environ:
+        return {"event": "result", "outcome": "skip", "reason": "this worker builds nothing"}
+    with open(os.environ["FAKE_WORKER_EVIDENCE"], encoding="utf-8") as evidence_file:
+        data = json.load(evidence_file)[kind]
+    if "behave" in data:
+        behave(data["behave"])
+    if "seconds" in data and select.select([sys.stdin], [], [], data["seconds"])[0]:
+        sys.exit(3)  # standard input ended: nobody waits any more
+    for artifact in data.get("artifacts", []):
+        if os.sep not in artifact["path"]:
+            os.makedirs(job["evidence"], exist_ok=True)
+            with open(os.path.join(job["evidence"], artifact["path"]), "w", encoding="utf-8") as artifact_file:
+                artifact_file.write("artifact of " + job["id"] + "\n")
+    return {"event": "result", "outcome": "pass", "build_ms": 1, "data": data}
+
+
+def evidence(job):
+    return gathered(job, "neighbour" if job.get("compare") else "build")
+
+
+def passes(job):
+    return gathered(job, "passes")
+
+
 def main():
     job = json.loads(sys.stdin.readline())
     log = os.environ.get("FAKE_WORKER_LOG")
     if log:
         with open(log, "a", encoding="utf-8") as log_file:
             log_file.write(json.dumps({"id": job["id"], "kind": job["kind"], "clean": job.get("clean", False),
-                                       "runs": job.get("runs"), "target": job.get("target"), "at": time.time()}) + "\n")
+                                       "runs": job.get("runs"), "target": job.get("target"), "lock": job.get("lock"),
+                                       "compare": job.get("compare"), "budget_ms": job.get("budget_ms"), "at": time.time()}) + "\n")
     sys.stderr.write("== fake " + job["id"] + "\n")
-    say({"toolchains": toolchains, "releases": releases, "prepare": prepare, "cell": cell}[job["kind"]](job))
+    say({"toolchains": toolchains, "releases": releases, "prepare": prepare, "cell": cell,
+         "evidence": evidence, "passes": passes}[job["kind"]](job))
 
 
 main()

@@ -108,7 +108,7 @@ def test_a_database_of_a_newer_version_is_refused(place, letters):
     result = place.run("run", file, check=3)
     assert "was written by a newer bisectd (schema 99" in result.stderr
     connection = sqlite3.connect(place.state / "bisectd.db")
-    connection.execute("PRAGMA user_version = 1")
+    connection.execute("PRAGMA user_version = 2")
     connection.close()
 
 

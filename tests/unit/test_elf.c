@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "evidence/demangle.h"
 #include "evidence/elf.h"
 #include "fs.h"
 
@@ -220,18 +221,18 @@ static void symbols_read_as_people_write_them(void **state)
 		 "<core::future::from_generator::GenFuture<T> as core::future::future::Future>::poll"},
 		{"_ZN3std9panicking11begin_panic28_$u7b$$u7b$closure$u7d$$u7d$17ha4f7e016b7dc4878E",
 		 "std::panicking::begin_panic::{{closure}}"},
-		{"_ZN3foo3barE", "_ZN3foo3barE"}, /* C++ */
+		{"_ZN3foo3barE", "foo::bar"}, /* C++ */
 		{"_ZN99fooE", "_ZN99fooE"},
 		{"_ZN", "_ZN"},
 		{"_RNvNtCs1234_7mycrate3foo3bar", "mycrate::foo::bar"},
-		{"_RNCNvCs1234_7mycrate4main0B3_", "mycrate::main::{closure}"},
+		{"_RNCNvCs1234_7mycrate4main0B3_", "mycrate::main::{closure#0}"},
 		{"_RNvC", "_RNvC"},
 		{"_R", "_R"},
 		{"main", "main"},
 		{"", ""},
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-		cleanup_free char *text = symbol_demangle(rows[i][0]);
+		cleanup_free char *text = demangle(rows[i][0]);
 		assert_string_equal(text, rows[i][1]);
 	}
 }

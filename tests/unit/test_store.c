@@ -174,12 +174,13 @@ static void a_new_state_folder_is_private_and_has_the_schema(void **state)
 	struct store *store = open_store(folder);
 	assert_int_equal(stat(folder, &status), 0);
 	assert_int_equal(status.st_mode & 0777, 0700);
-	assert_number(store, 1, "SELECT user_version FROM pragma_user_version");
-	assert_number(store, 8,
+	assert_number(store, 2, "SELECT user_version FROM pragma_user_version");
+	assert_number(store, 10,
 		      "SELECT count(*) FROM sqlite_schema WHERE type = 'view' AND name IN ('matrix', 'investigations', "
-		      "'first_bad', 'boundary_pairs', 'boundaries', 'verdicts', 'flaky', 'deliveries')");
+		      "'first_bad', 'boundary_pairs', 'boundaries', 'verdicts', 'flaky', 'deliveries', 'evidence', 'twins')");
 	run(store,
-	    "SELECT * FROM matrix, investigations, first_bad, boundary_pairs, boundaries, verdicts, flaky, deliveries");
+	    "SELECT * FROM matrix, investigations, first_bad, boundary_pairs, boundaries, verdicts, flaky, deliveries, evidence, "
+	    "twins");
 	assert_sound(store);
 	store_close(store);
 	store_close(NULL);
@@ -206,7 +207,7 @@ static void a_database_that_is_none_or_damaged_or_newer_is_refused_and_left_alon
 		 " is no SQLite database: move it away, or give another state folder"},
 		{"damaged", 100, 8, "\xff\xff\xff\xff\xff\xff\xff\xff", " is damaged ("},
 		{"newer", 60, 4, newer,
-		 " was written by a newer bisectd (schema 9, this one knows 1): use that one, or give another folder "
+		 " was written by a newer bisectd (schema 9, this one knows 2): use that one, or give another folder "
 		 "with --state"},
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -223,6 +224,25 @@ static void a_database_that_is_none_or_damaged_or_newer_is_refused_and_left_alon
 		assert_done(fs_read_file(path, 0, &after, &error), &error);
 		assert_memory_equal(after.data, bytes, whole.length);
 	}
+}
+
+static void a_database_of_version_1_gets_what_is_new_and_keeps_what_it_has(void **state)
+{
+	struct store_cell cells[2];
+	struct store *store = open_store(*state);
+	save(store, "a", cells);
+	run(store, "DROP VIEW evidence");
+	run(store, "DROP VIEW twins");
+	run(store, "DROP TABLE evidence_row");
+	run(store, "DROP TABLE twin");
+	run(store, "PRAGMA user_version = 1");
+	store_close(store);
+	store = open_store(*state);
+	assert_number(store, 2, "SELECT user_version FROM pragma_user_version");
+	assert_number(store, 0, "SELECT count(*) FROM evidence, twins");
+	assert_number(store, 1, "SELECT count(*) FROM investigations");
+	assert_sound(store);
+	store_close(store);
 }
 
 static void a_state_folder_in_use_is_refused_with_who_uses_it(void **state)
@@ -507,6 +527,7 @@ int main(void)
 		in_quick_place(mistakes_in_statements_name_the_file),
 		in_quick_place(a_new_state_folder_is_private_and_has_the_schema),
 		in_quick_place(a_database_that_is_none_or_damaged_or_newer_is_refused_and_left_alone),
+		in_quick_place(a_database_of_version_1_gets_what_is_new_and_keeps_what_it_has),
 		in_quick_place(a_state_folder_in_use_is_refused_with_who_uses_it),
 		in_quick_place(attempts_of_a_killed_run_are_interrupted_at_the_next_start),
 		in_quick_place(the_first_pinned_answer_stays),

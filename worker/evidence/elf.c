@@ -28,6 +28,16 @@ static void place_section(struct binary_section *section, uint64_t *next)
 		*next += room;
 }
 
+/* A name from the file, fit for one line of a message. */
+static char *shown(const char *name)
+{
+	char *text = text_copy_range(name, strnlen(name, 64));
+	for (char *at = text; *at != '\0'; at++)
+		if (*at < ' ' || *at > '~')
+			*at = '?';
+	return text;
+}
+
 static int load_section(struct binary *binary, Elf_Scn *scn, size_t names, struct binary_section *section,
 			struct error *error)
 {
@@ -46,8 +56,10 @@ static int load_section(struct binary *binary, Elf_Scn *scn, size_t names, struc
 	if (header.sh_type == SHT_NOBITS || header.sh_type == SHT_NULL || header.sh_size == 0)
 		return 0;
 	Elf_Data *data = elf_rawdata(scn, NULL);
-	if (data == NULL || data->d_buf == NULL || data->d_size < header.sh_size)
-		return error_set(error, "cut off: section %s is not whole", section->name);
+	if (data == NULL || data->d_buf == NULL || data->d_size < header.sh_size) {
+		cleanup_free char *text = shown(section->name);
+		return error_set(error, "cut off: section %s is not whole", text);
+	}
 	section->content = data->d_buf;
 	return 0;
 }

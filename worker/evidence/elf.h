@@ -62,6 +62,12 @@ void binary_numbered(struct binary *binary, const char *prefix, uint64_t *addres
  */
 bool binary_relocated(const struct binary *binary, uint64_t address, size_t size);
 
+/*
+ * What the loader of a linked program puts into the eight bytes at `slot` (an entry of the global offset table): the address of
+ * `symbol`, of another library (owned by the binary), or where that is NULL `address` in this one.  False: nothing, or not known.
+ */
+bool binary_slot(const struct binary *binary, uint64_t slot, const char **symbol, uint64_t *address);
+
 /* ---- source lines ---- */
 
 struct source_frame {
@@ -82,7 +88,8 @@ struct source_frames {
 
 /* Whether there is debugging information at all. */
 bool binary_has_lines(struct binary *binary);
-/* Empty where nothing is known.  `inlined`: the whole chain; otherwise only the first frame, which is cheaper. */
+/* Empty where nothing is known, or `binary` is NULL.  `inlined`: the whole chain; otherwise only the first frame, which
+ * is cheaper. */
 void binary_frames(struct binary *binary, uint64_t address, bool inlined, struct source_frames *frames);
 void source_frames_clear(struct source_frames *frames);
 
@@ -114,11 +121,5 @@ struct binary_probes {
 /* All probes; -1 with an error where records are damaged or of a version that is not known (those before are kept). */
 int binary_probes(struct binary *binary, struct binary_probes *probes, struct error *error);
 void binary_probes_clear(struct binary_probes *probes);
-
-/*
- * A Rust symbol as people write it: legacy mangling ("_ZN4core3fmt5Write9write_str17h…E") without its hash; the path of
- * a v0 symbol; anything else as it is.  Owned by the caller.
- */
-char *symbol_demangle(const char *symbol) __attribute__((returns_nonnull));
 
 #endif

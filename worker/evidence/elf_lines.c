@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "evidence/demangle.h"
 #include "evidence/elf_inside.h"
 
 enum { FRAMES_MAX = 64, RANGES_MAX = 1 << 22 };
@@ -118,14 +119,14 @@ static char *name_of(Dwarf_Die *die)
 	Dwarf_Attribute attribute;
 	const char *linkage = dwarf_formstring(dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute));
 	if (linkage != NULL)
-		return symbol_demangle(linkage);
+		return demangle(linkage);
 	return text_copy(dwarf_formstring(dwarf_attr_integrate(die, DW_AT_name, &attribute)));
 }
 
 void binary_frames(struct binary *binary, uint64_t address, bool inlined, struct source_frames *frames)
 {
 	Dwarf_Die unit;
-	if (!binary_has_lines(binary) || !find_unit(binary, address, &unit))
+	if (binary == NULL || !binary_has_lines(binary) || !find_unit(binary, address, &unit))
 		return;
 	place_of_line(&unit, address, add_frame(frames));
 	Dwarf_Die *scopes = NULL;

@@ -108,14 +108,17 @@ static void reach(struct search *search, size_t index, size_t from, bool narrow)
 /* Control leaves the function by a jump: a tail call, or a table of targets. */
 static void leave(struct search *search, const struct instruction *instruction, const struct item *item)
 {
+	bool expected = item->flag == FLAG_DF; /* by whoever is jumped to */
+	bool argument = false;
+	if (item->flag == 0) {
+		expected = !(machine_call_clobbers(search->machine) & REGISTER(item->number));
+		argument = machine_call_arguments(search->machine) & REGISTER(item->number);
+	}
 	if (!instruction->target_known)
 		give_up(search, "it is still destroyed at an indirect jump, whose targets are not known");
-	else if (item->flag == 0 && !(machine_call_clobbers(search->machine) & REGISTER(item->number)))
-		give_up(search, "it is still destroyed at a tail call");
-	else if (item->flag == 0 && machine_call_arguments(search->machine) & REGISTER(item->number))
-		give_up(search, "it is still destroyed at a tail call, whose argument it may be");
-	else if (item->flag == FLAG_DF)
-		give_up(search, "it is still destroyed at a tail call");
+	else if (expected || argument)
+		give_up(search, argument ? "it is still destroyed at a tail call, whose argument it may be"
+					 : "it is still destroyed at a tail call");
 }
 
 static void go_on(struct search *search, size_t index, const struct item *item, bool narrow)
@@ -399,11 +402,12 @@ static const char *verb_of(const struct instruction *reader)
 	return text_starts_with(reader->mnemonic, "cmov") ? "moves" : "takes its first choice";
 }
 
-static void conclude(struct flow_path *path, struct binary *binary, const struct flow_graph *graph,
-		     const struct instruction *reader, const struct values *values)
+/* "je always jumps: ZF is always 1 here"; NULL where there is nothing to say. */
+static char *consequence_of(const struct flow_path *path, const struct search *search, const struct instruction *reader,
+			    const struct values *values)
 {
 	struct str text = {0};
-	path->taken = machine_condition(reader->condition, values->known, values->value);
+	bool boundary = reader->flow == MACHINE_CALL || reader->flow == MACHINE_RETURN;
 	bool carry = reader->condition == 0 && reader->flags_read == FLAG_CF && values->known & FLAG_CF;
 	if (path->taken >= 0) {
 		str_append_format(&text, "%s %s %s:", reader->mnemonic, path->taken ? "always" : "never",
@@ -413,17 +417,31 @@ static void conclude(struct flow_path *path, struct binary *binary, const struct
 		str_append_format(&text, "%s always gets a carry of %d:", reader->mnemonic,
 				  (values->value & FLAG_CF) != 0);
 		append_values(&text, FLAG_CF, values);
+	} else if (boundary && path->read_flags != 0) {
+		str_append_format(&text, "%s expects DF to be 0", reader->mnemonic);
 	} else if (path->read_flags != 0) {
 		str_append_format(&text, "%s decides by what the block left in ", reader->mnemonic);
 		machine_flags_text(path->read_flags, &text);
-	} else
-		return;
-	path->consequence = str_steal(&text);
+	} else if (reader->flow == MACHINE_RETURN) {
+		str_append(&text, "the caller's value is lost: ");
+		machine_registers_text(search->machine, path->read_registers, &text);
+	} else {
+		str_append_format(&text, "%s works on what the block left in ", reader->mnemonic);
+		machine_registers_text(search->machine, path->read_registers, &text);
+	}
+	return str_steal(&text);
+}
+
+static void conclude(struct flow_path *path, struct binary *binary, const struct search *search,
+		     const struct instruction *reader, const struct values *values)
+{
+	path->taken = machine_condition(reader->condition, values->known, values->value);
+	path->consequence = consequence_of(path, search, reader, values);
 	if (path->taken < 0 || reader->flow != MACHINE_BRANCH || !reader->target_known)
 		return;
 	uint64_t next = reader->address + reader->size;
-	find_arm(&path->always, binary, graph, path->taken ? reader->target : next);
-	find_arm(&path->never, binary, graph, path->taken ? next : reader->target);
+	find_arm(&path->always, binary, search->graph, path->taken ? reader->target : next);
+	find_arm(&path->never, binary, search->graph, path->taken ? next : reader->target);
 }
 
 /* True where the item is broken: the chain is in `path`. */
@@ -446,9 +464,9 @@ static bool follow_item(struct flow_path *path, struct binary *binary, struct se
 		 definition != GRAPH_NONE ? NULL : "(the function's entry)");
 	add_step(path, binary, FLOW_DESTROYER, &code[find_destroyer(search, item)], NULL);
 	add_step(path, binary, FLOW_READER, &code[reader], NULL);
-	path->read_flags = item->flag != 0 ? code[reader].flags_read & values.changed & path->flags : 0;
+	path->read_flags = item->flag != 0 ? (code[reader].flags_read & values.changed & path->flags) | item->flag : 0;
 	path->read_registers = item->flag != 0 ? 0 : REGISTER(item->number);
-	conclude(path, binary, search->graph, &code[reader], &values);
+	conclude(path, binary, search, &code[reader], &values);
 	return true;
 }
 

@@ -77,7 +77,8 @@ struct flow_question {
 	register_set registers;
 };
 
-/* Always fills in `path`; what cannot be decided is FLOW_UNKNOWN with its reason.  `graph` holds the block. */
+/* Always fills in `path`; `binary` is for source lines (NULL: none are given); what cannot be decided is FLOW_UNKNOWN
+ * with its reason.  `graph` holds the block. */
 void flow_follow(struct flow_path *path, struct binary *binary, struct machine *machine, const struct flow_graph *graph,
 		 const struct flow_question *question);
 void flow_path_clear(struct flow_path *path);

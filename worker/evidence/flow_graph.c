@@ -42,22 +42,27 @@ static void link_back(struct flow_graph *graph)
 	}
 }
 
-int flow_graph_build(struct flow_graph *graph, struct binary *binary, struct machine *machine,
-		     const struct binary_function *function, struct error *error)
+void flow_graph_build_bytes(struct flow_graph *graph, struct machine *machine, const uint8_t *bytes, size_t size,
+			    uint64_t address)
 {
 	cleanup_error struct error ignored = {0};
-	if (function->size > FUNCTION_MAX)
-		return error_set(error, "the function %s is larger than 16 MiB", function->symbol);
-	const uint8_t *bytes = binary_bytes(binary, function->address, (size_t)function->size);
-	if (bytes == NULL)
-		return error_set(error, "the file does not hold the code of %s", function->symbol);
-	graph->function = function;
-	graph->whole = machine_decode_all(machine, bytes, (size_t)function->size, function->address, &graph->code,
-					  &ignored) == 0;
+	graph->whole = machine_decode_all(machine, bytes, size, address, &graph->code, &ignored) == 0;
 	graph->target = memory_new(graph->code.count + 1, sizeof *graph->target);
 	graph->before_first = memory_new(graph->code.count + 2, sizeof *graph->before_first);
 	link_targets(graph);
 	link_back(graph);
+}
+
+int flow_graph_build(struct flow_graph *graph, struct binary *binary, struct machine *machine,
+		     const struct binary_function *function, struct error *error)
+{
+	if (function->size > FUNCTION_MAX)
+		return error_set(error, "the function is larger than 16 MiB");
+	const uint8_t *bytes = binary_bytes(binary, function->address, (size_t)function->size);
+	if (bytes == NULL)
+		return error_set(error, "the file does not hold the function's code");
+	flow_graph_build_bytes(graph, machine, bytes, (size_t)function->size, function->address);
+	graph->function = function;
 	return 0;
 }
 

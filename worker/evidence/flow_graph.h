@@ -25,6 +25,9 @@ struct flow_graph {
 /* -1 where the file does not hold the function's bytes, or it is larger than 16 MiB. */
 int flow_graph_build(struct flow_graph *graph, struct binary *binary, struct machine *machine,
 		     const struct binary_function *function, struct error *error);
+/* The same for bytes in memory, as if they stood at `address`.  `function` stays NULL. */
+void flow_graph_build_bytes(struct flow_graph *graph, struct machine *machine, const uint8_t *bytes, size_t size,
+			    uint64_t address);
 /* Index of the instruction that starts at `address`, or GRAPH_NONE. */
 size_t flow_graph_index(const struct flow_graph *graph, uint64_t address);
 /* The next instruction in line, where control may go there: GRAPH_NONE after a jump, a return, a trap and at the end.

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "evidence/demangle.h"
 #include "evidence/flow.h"
 
 /* ---- sentences ---- */
@@ -178,7 +179,7 @@ static void set_function(json_t *object, const struct region *region)
 {
 	if (region->symbol == NULL)
 		return;
-	cleanup_free char *name = symbol_demangle(region->symbol);
+	cleanup_free char *name = demangle(region->symbol);
 	json_object_set_new(object, "function", text_json(region->symbol));
 	json_object_set_new(object, "name", text_json(name));
 }

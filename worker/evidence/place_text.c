@@ -41,21 +41,32 @@ static bool starts_word(const char *at, const char *end, const char *word)
 /* Directives that read other files, or with which a directive's name can be put together. */
 static const char *const refused[] = {".include", ".incbin", ".macro", ".altmacro", ".irp", ".irpc", ".rept", ".rep"};
 
-/* Anywhere on the line: several statements may share it. */
+/*
+ * A refused directive anywhere on the line (several statements may share it), or NULL.  What is quoted is told from
+ * what is not the way the assembler does, as long as strings end on their line and there are no comments within it:
+ * others are refused.
+ */
 static const char *find_refused(const char *line, const char *end)
 {
 	bool quoted = false;
 	for (const char *at = line; at < end; at++) {
-		if (*at == '"' && (at == line || at[-1] != '\\'))
+		if (quoted && *at == '\\') {
+			at++;
+			continue;
+		}
+		if (*at == '"')
 			quoted = !quoted;
-		if (*at != '.' || quoted ||
-		    (at > line && (isalnum((unsigned char)at[-1]) || strchr("_.$@", at[-1]) != NULL)))
+		if (quoted)
+			continue;
+		if (*at == '/' && at + 1 < end && at[1] == '*')
+			return "a comment";
+		if (*at != '.' || (at > line && (isalnum((unsigned char)at[-1]) || strchr("_.$@", at[-1]) != NULL)))
 			continue;
 		for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
 			if (starts_word(at, end, refused[i]))
 				return refused[i];
 	}
-	return NULL;
+	return quoted ? "a string over several lines" : NULL;
 }
 
 /* The text of the quoted string at `*at`, without its escapes being undone but \" and \\; NULL: none.  Owned by the
