@@ -61,7 +61,8 @@ enum { JOB_DEFAULT_BUILD_MS = 600000, JOB_DEFAULT_RUN_MS = 60000 };
  * docs/evidence.md.  SKIP: there is nothing to look at (no IR came out of the build).
  *
  * "passes"      Which LLVM pass makes the cell bad (-opt-bisect-limit), and which one flip of a switch makes it good.  Reads
- * also `bad_outcome` and `budget_ms`.  Result data: docs/evidence.md.
+ * also `bad_outcome`, `budget_ms`, `function` (whose passes are tried first) and `names` (of the switches; none: all of them).
+ * Result data: docs/evidence.md.  SKIP: the build compiles nothing through rustc that flags can be added to.
  *
  * "audit"       The inline assembly of `files` (textual LLVM IR; with `compile`, sources in C or C++ for clang, given `flags`)
  * against what it declares.  Reads also `clang` (program; left out: the newest on PATH) and writes the audits as JSON to `report`,

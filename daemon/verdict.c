@@ -319,7 +319,9 @@ static json_t *find_fixes(const json_t *evidence)
 	json_t *fixes = json_array();
 	json_array_foreach (json_object_get(evidence, "neighbours"), index, neighbour) {
 		const json_t *boundary = get(neighbour, "boundary");
-		if (boundary == NULL || !is(boundary, "change", "fixed") || !is(boundary, "side", "to") || !keeps_promises(neighbour))
+		/* a compiler that no longer meets the fault has not mended the crate */
+		if (boundary == NULL || is(boundary, "type", "toolchain") || !is(boundary, "change", "fixed") ||
+		    !is(boundary, "side", "to") || !keeps_promises(neighbour))
 			continue;
 		json_array_append_new(fixes, json_pack("{s:s, s:s, s:s?}", "axis", text_of(boundary, "axis", "?"), "value",
 						       text_of(boundary, "to", "?"), "detail",

@@ -12,6 +12,7 @@ FAKE_WORKER_LOG, where set, gets one JSON line a job: its id, kind, clean, runs,
 import json
 import os
 import re
+import select
 import sys
 import time
 
@@ -67,7 +68,9 @@ def releases(job):
 
 
 def prepare(job):
-    os.makedirs(job["prepared"])
+    os.makedirs(job["prepared"], exist_ok=True)
+    with open(os.path.join(job["prepared"], "overrides"), "w", encoding="utf-8") as overrides_file:
+        overrides_file.write(" ".join(override["name"] for override in job.get("overrides", [])))
     return {"event": "result", "outcome": "pass", "data": {"lock": "# lock", "edits": [], "vendored": 0}}
 
 
@@ -75,6 +78,9 @@ def cell(job):
     with open(os.environ["FAKE_WORKER_RULES"], encoding="utf-8") as rules_file:
         rules = json.load(rules_file)
     name = job["id"] + (" twin" if job.get("edits") else "")
+    if job.get("prepared"):
+        with open(os.path.join(job["prepared"], "overrides"), encoding="utf-8") as overrides_file:
+            name += " overrides=" + overrides_file.read()
     answer = next((answer for pattern, answer in rules if re.search(pattern, name)), "pass")
     if isinstance(answer, str):
         answer = {"outcome": answer}
@@ -96,6 +102,10 @@ def gathered(job, kind):
         return {"event": "result", "outcome": "skip", "reason": "this worker builds nothing"}
     with open(os.environ["FAKE_WORKER_EVIDENCE"], encoding="utf-8") as evidence_file:
         data = json.load(evidence_file)[kind]
+    if "behave" in data:
+        behave(data["behave"])
+    if "seconds" in data and select.select([sys.stdin], [], [], data["seconds"])[0]:
+        sys.exit(3)  # standard input ended: nobody waits any more
     for artifact in data.get("artifacts", []):
         if os.sep not in artifact["path"]:
             os.makedirs(job["evidence"], exist_ok=True)
@@ -118,7 +128,8 @@ def main():
     if log:
         with open(log, "a", encoding="utf-8") as log_file:
             log_file.write(json.dumps({"id": job["id"], "kind": job["kind"], "clean": job.get("clean", False),
-                                       "runs": job.get("runs"), "target": job.get("target"), "at": time.time()}) + "\n")
+                                       "runs": job.get("runs"), "target": job.get("target"), "lock": job.get("lock"),
+                                       "compare": job.get("compare"), "budget_ms": job.get("budget_ms"), "at": time.time()}) + "\n")
     sys.stderr.write("== fake " + job["id"] + "\n")
     say({"toolchains": toolchains, "releases": releases, "prepare": prepare, "cell": cell,
          "evidence": evidence, "passes": passes}[job["kind"]](job))

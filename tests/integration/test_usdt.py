@@ -1,5 +1,6 @@
 """The real thing in small: the real usdt and tokio crates of the registry, real compilers, real release and dev builds."""
 
+import json
 import os
 import re
 import shutil
@@ -106,6 +107,26 @@ def test_a_reduced_usdt_86_matrix(place):
     repeated = subprocess.run(["sh", "-c", first["commands"]], capture_output=True, text=True, timeout=900, check=False)
     assert repeated.returncode == 1, repeated.stdout + repeated.stderr
     assert "left the loop early" in repeated.stdout
+    check_the_verdict(place)
+
+
+def check_the_verdict(place):
+    """The crate, because its declaration is false, what the block destroys is read, and the declaration alone cures."""
+    (verdict,) = place.query("SELECT * FROM verdicts")
+    assert (verdict["verdict"], verdict["title"]) == ("crate", "small: verdict: crate: usdt-impl 0.5.0, fixed by usdt=0.6.0")
+    (twin,) = place.query("SELECT * FROM twins")
+    assert (twin["origin"], twin["outcome"]) == ("audit", "pass")
+    assert "preserves_flags" not in json.loads(twin["edit"])["edits"][0]["replace"]
+    (build,) = place.query("SELECT data FROM evidence WHERE kind = 'build'")
+    seen = json.loads(build["data"])
+    assert seen["build"]["outcome"] == "fail" and seen["audit"]["not_judged"] == 0
+    assert {violation["promise"] for block in seen["audit"]["blocks"] for violation in block["violations"]} == {"preserves_flags"}
+    broken = [path for path in seen["paths"] if path["state"] == "broken"]
+    assert broken and [step["role"] for step in broken[0]["chain"]] == ["definition", "destroyer", "reader"]
+    assert broken[0]["chain"][1]["text"] == "xor rax, rax" and broken[0]["taken"] in ("always", "never")
+    good = [json.loads(row["data"]) for row in place.query(
+        "SELECT data FROM evidence WHERE kind = 'neighbour' AND other_combination LIKE '%usdt=0.6.0%'")]
+    assert good and all(one["audit"]["violations"] == 0 for one in good)
 
 
 MEMBERS = ("usdt", "usdt-impl", "usdt-macro", "usdt-attr-macro", "dtrace-parser")

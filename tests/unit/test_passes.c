@@ -343,6 +343,13 @@ static void a_file_is_counted(void **state)
 	}
 }
 
+static void a_function_is_printable(void **state)
+{
+	(void)state;
+	cleanup_free char *function = pass_unit_function("\0a\xff", 3);
+	assert_string_equal(function, "?a?");
+}
+
 /* Many lines, long ones, and pieces of every size: the reader's blocks end anywhere in a line. */
 static void a_large_file_is_counted(void **state)
 {
@@ -485,6 +492,7 @@ int main(void)
 		cmocka_unit_test(wrong_ends_are_told),
 		cmocka_unit_test(lines_are_parsed_or_refused),
 		cmocka_unit_test(a_file_is_counted),
+		cmocka_unit_test(a_function_is_printable),
 		cmocka_unit_test(a_large_file_is_counted),
 		cmocka_unit_test(anything_else_counts_nothing),
 		cmocka_unit_test(a_folder_cannot_be_read),

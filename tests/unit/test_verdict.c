@@ -138,7 +138,7 @@ static void a_fix_is_named_only_where_the_promise_is_kept_behind_it(void **state
 {
 	(void)state;
 	json_t *evidence = read(EVIDENCE(BUILD("fail", AUDIT(VIOLATION, "0"), BROKEN, ""), NONE, TWIN("audit", "pass", CRATE),
-					 SIDE("toolchain", "to", "fixed", "1.85", "2") "," SIDE("usdt", "from", "fixed", "0.6", "2") "," SIDE(
+					 SIDE("toolchain', 'type': 'toolchain", "to", "fixed", "1.85", "0") "," SIDE("rustc", "to", "fixed", "1.85", "2") "," SIDE("usdt", "from", "fixed", "0.6", "2") "," SIDE(
 						 "usdt", "to", "fixed", "0.6", "0") "," SIDE("tokio", "to", "introduced", "1.25", "0")));
 	json_t *verdict = verdict_judge(evidence, "file.yaml");
 	assert_int_equal(json_array_size(json_object_get(verdict, "fixed_by")), 1);

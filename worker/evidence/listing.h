@@ -80,7 +80,7 @@ void listing_text(const struct code *code, const uint64_t *deciding, size_t deci
 
 /* A line of a source file for listing_names.source: "main.rs:12  let n = head - tail;".  Files are read once. */
 struct listing_sources {
-	struct strlist roots; /* real paths; files that do not lie below one of them are named but not read; empty: none
+	struct strlist roots; /* folders; files that do not lie below one of them are named but not read; empty: none
 				 is read */
 	struct strlist names;
 	struct str *texts;
@@ -126,8 +126,8 @@ struct listing_request {
 	const char *folder;          /* made anew, and the caller's to remove */
 	const char *assembly;        /* NAME-HASH.s of the evidence build, with -C debuginfo=2 */
 	const char *symbol;          /* mangled, as in the assembly */
-	const char *workspace;       /* sources that count as the program's own: real path */
-	const struct strlist *roots; /* further folders with sources (vendored crates): real paths; NULL: none */
+	const char *workspace;       /* sources that count as the program's own */
+	const struct strlist *roots; /* further folders with sources (vendored crates); NULL: none */
 	bool all_crates;             /* show source lines of other crates too */
 };
 

@@ -164,9 +164,9 @@ bool listing_is_below(const struct strlist *roots, const char *file)
 {
 	cleanup_free char *path = realpath(file, NULL);
 	for (size_t i = 0; path != NULL && i < roots->count; i++) {
-		size_t length = strlen(roots->items[i]);
-		if (length > 0 && strncmp(path, roots->items[i], length) == 0 &&
-		    (path[length] == '/' || roots->items[i][length - 1] == '/'))
+		cleanup_free char *root = realpath(roots->items[i], NULL);
+		size_t length = root != NULL ? strlen(root) : 0;
+		if (length > 1 && strncmp(path, root, length) == 0 && path[length] == '/')
 			return true;
 	}
 	return false;

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "evidence/compare.h"
-#include "evidence/demangle.h"
 #include "evidence/look_inside.h"
 #include "evidence/rust_text.h"
 #include "fs.h"
@@ -20,56 +19,14 @@ enum {
 	MOST_FRAMES = 20000,
 };
 
-/* Names of addresses -------------------------------------------------------------------------------------------------------- */
-
-struct names {
-	struct binary *binary;
-	struct listing_sources sources;
-};
-
-static char *name_symbol(void *context, uint64_t address)
+/* -1: the binary does not hold its bytes. */
+static int disassemble(const struct look *look, struct binary *binary, const struct listing_function *function, struct code *code,
+		       struct error *error)
 {
-	struct names *names = context;
-	const struct binary_function *function = binary_function_at(names->binary, address);
-	if (function == NULL)
-		return NULL;
-	char *name = demangle(function->symbol);
-	if (address == function->address)
-		return name;
-	char *inside = text_format("%s+0x%llx", name, (unsigned long long)(address - function->address));
-	free(name);
-	return inside;
-}
-
-static char *name_source(void *context, uint64_t address)
-{
-	struct names *names = context;
-	cleanup_source_frames struct source_frames frames = {0};
-	binary_frames(names->binary, address, false, &frames);
-	if (frames.count == 0 || frames.items[0].file == NULL || frames.items[0].line <= 0)
-		return NULL;
-	return listing_source_line(&names->sources, frames.items[0].file, frames.items[0].line);
-}
-
-static void names_open(struct names *names, const struct look *look, struct binary *binary)
-{
-	*names = (struct names){.binary = binary};
+	cleanup_listing_sources struct listing_sources sources = {0};
 	for (size_t i = 0; i < look->roots.count; i++)
-		strlist_add(&names->sources.roots, look->roots.items[i].folder);
-}
-
-/* False: the binary does not hold its bytes. */
-static bool disassemble(const struct look *look, struct binary *binary, const struct listing_function *function, struct code *code)
-{
-	struct names names;
-	const uint8_t *bytes = binary_bytes(binary, function->address, (size_t)function->size);
-	if (bytes == NULL)
-		return false;
-	names_open(&names, look, binary);
-	const struct listing_names resolve = {.symbol = name_symbol, .source = name_source, .context = &names};
-	listing_disassemble(code, look->machine, bytes, (size_t)function->size, function->address, &resolve);
-	listing_sources_clear(&names.sources);
-	return true;
+		strlist_add(&sources.roots, look->roots.items[i].folder);
+	return listing_of_binary(binary, look->machine, function, &sources, code, error);
 }
 
 /* Which functions ----------------------------------------------------------------------------------------------------------- */
@@ -204,7 +161,8 @@ static int extract_mir(struct look *look, const struct listing_function *functio
 {
 	cleanup_strlist struct strlist seen = {0};
 	(void)path;
-	int result = listing_mir(str_text(text), text->length, function->name, true, into, error);
+	const char *meant = function->why != NULL ? function->why : function->name;
+	int result = listing_mir(str_text(text), text->length, meant, true, into, error);
 	for (size_t i = 0; i < look->audit_count; i++)
 		for (size_t j = 0; j < look->audits[i].module.block_count; j++) {
 			const struct audit_block *block = &look->audits[i].blocks[j];
@@ -301,8 +259,9 @@ static int list_function(struct look *look, size_t number, const struct listing_
 	json_array_append_new(json_object_get(look->answer, "functions"),
 			      json_pack("{s:s, s:s, s:I, s:s?}", "symbol", function->symbol, "name", function->name, "size",
 					(json_int_t)function->size, "why", function->why));
-	if (!disassemble(look, look->binary, function, &code)) {
-		look_miss(look, "the program does not hold the code of %s", function->name);
+	cleanup_error struct error trouble = {0};
+	if (disassemble(look, look->binary, function, &code, &trouble) < 0) {
+		look_miss(look, "%s is not disassembled: %s", function->name, error_text(&trouble));
 		return 0;
 	}
 	listing_text(&code, look->deciding, look->deciding_count, &text);
@@ -401,9 +360,11 @@ static int compare_functions(struct look *look, const json_t *bad, const struct 
 		look_miss(look, "not compared with the bad cell: its program does not hold %s", symbol);
 		return 0;
 	}
-	struct listing_function bad_function = {.address = functions[at].address, .size = functions[at].size};
-	if (!disassemble(look, binary, &bad_function, &left) || !disassemble(look, look->binary, function, &right)) {
-		look_miss(look, "not compared with the bad cell: a program does not hold the code of %s", function->name);
+	struct listing_function bad_function = {
+		.symbol = function->symbol, .address = functions[at].address, .size = functions[at].size};
+	if (disassemble(look, binary, &bad_function, &left, &trouble) < 0 ||
+	    disassemble(look, look->binary, function, &right, &trouble) < 0) {
+		look_miss(look, "%s is not compared with the bad cell: %s", function->name, error_text(&trouble));
 		return 0;
 	}
 	size_t deciding_count;

@@ -103,7 +103,7 @@ char *pass_unit_function(const char *unit, size_t length)
 	}
 	if (length == 0 || unit[0] == '[' || memchr(unit, ' ', length) != NULL || memchr(unit, ',', length) != NULL)
 		return NULL;
-	return text_copy_range(unit, length);
+	return printable(unit, length);
 }
 
 char *pass_line_function(const struct pass_line *line)

@@ -34,7 +34,7 @@ struct pass_visitor {
 	void *context;
 };
 
-/* As pass_line_function, of a unit's text. */
+/* As pass_line_function, of a unit's text as it was printed. */
 char *pass_unit_function(const char *unit, size_t length);
 
 /*
