@@ -455,6 +455,35 @@ static long long passes_budget(struct investigation *investigation)
 	return clean > PASSES_BUDGET_MS ? clean : PASSES_BUDGET_MS;
 }
 
+/* As a regular expression: a compile in another folder hashes otherwise, so a legacy symbol goes without its hash. */
+static char *symbol_pattern(const char *symbol)
+{
+	static const size_t hash_length = sizeof "17h0123456789abcdefE" - 1;
+	struct str pattern = {0};
+	size_t length = strlen(symbol);
+	if (text_starts_with(symbol, "_ZN") && length > hash_length && text_starts_with(symbol + length - hash_length, "17h"))
+		length -= hash_length;
+	str_append(&pattern, "^");
+	for (size_t i = 0; i < length; i++)
+		str_append_format(&pattern, strchr("$.[]()*+?{}|^\\", symbol[i]) != NULL ? "\\%c" : "%c", symbol[i]);
+	return str_steal(&pattern);
+}
+
+/* The function that the bad cell's own evidence points at, which the search for the pass then tries first; NULL: none. */
+static char *accused_function(struct investigation *investigation)
+{
+	json_t *evidence;
+	cleanup_error struct error error = {0};
+	if (view_evidence(store_connection(store_of(investigation)), investigation->setup.config->name, &evidence, &error) < 0)
+		return NULL;
+	const json_t *build = json_object_get(json_object_get(evidence, "build"), "data");
+	const char *symbol =
+		json_string_value(json_object_get(json_array_get(json_object_get(build, "functions"), 0), "symbol"));
+	char *pattern = symbol != NULL ? symbol_pattern(symbol) : NULL;
+	json_decref(evidence);
+	return pattern;
+}
+
 /* On top of what a cell's job says. */
 static void ask_for_evidence(const struct walker *walker, struct job *job)
 {
@@ -471,8 +500,11 @@ static void ask_for_evidence(const struct walker *walker, struct job *job)
 	job->bad_outcome = text_copy(outcome_name(investigation->cells[investigation->evidence_cell].outcome));
 	if (task->kind == EVIDENCE_NEIGHBOUR)
 		job->compare = evidence_folder(investigation, "build", investigation->cells[investigation->evidence_cell].id);
-	if (task->kind == EVIDENCE_PASSES)
+	if (task->kind == EVIDENCE_PASSES) {
 		job->budget_ms = passes_budget(investigation);
+		if (job->function == NULL)
+			job->function = accused_function(investigation);
+	}
 }
 
 static char *task_folder(struct walker *walker, const size_t *positions)

@@ -57,7 +57,7 @@ static int copy_job(const struct job *job, struct job *copy, struct error *error
 
 static int add_flags(struct gathering *gathering, struct error *error)
 {
-	static const char *const words[] = {"--emit=llvm-ir,asm,mir", "-C", "debuginfo=2", "-C", "strip=none"};
+	static const char *const words[] = {"--emit=llvm-ir,asm,mir,link", "-C", "debuginfo=2", "-C", "strip=none"};
 	cleanup_strlist struct strlist flags = {0};
 	for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
 		strlist_add(&flags, words[i]);
