@@ -128,22 +128,38 @@ static void add_binary_lines(const json_t *audit, struct strlist *lines)
 	}
 }
 
+struct line {
+	const char *text;
+	size_t index;
+};
+
+static int compare_lines(const void *left, const void *right)
+{
+	const struct line *a = left;
+	const struct line *b = right;
+	int order = strcmp(a->text, b->text);
+	return order != 0 ? order : (a->index > b->index) - (a->index < b->index);
+}
+
 /* Each line once, in the order in which they first came: a block that was inlined into many places is one finding. */
 static void add_lines(const struct strlist *lines, struct str *text)
 {
-	cleanup_strmap struct strmap counts = {0};
-	for (size_t i = 0; i < lines->count; i++) {
-		const char *before = lines->count < 5000 ? strmap_get(&counts, lines->items[i]) : NULL;
-		long count = before != NULL ? strtol(before, NULL, 10) : 0;
-		cleanup_free char *number = text_format("%ld", count + 1);
-		strmap_set(&counts, lines->items[i], number);
+	cleanup_free struct line *sorted = memory_new(lines->count + 1, sizeof *sorted);
+	cleanup_free size_t *times = memory_new(lines->count + 1, sizeof *times); /* 0: an earlier line says it */
+	for (size_t i = 0; i < lines->count; i++)
+		sorted[i] = (struct line){lines->items[i], i};
+	if (lines->count > 1)
+		qsort(sorted, lines->count, sizeof *sorted, compare_lines);
+	for (size_t i = 0, first = 0; i < lines->count; i++) {
+		if (strcmp(sorted[i].text, sorted[first].text) != 0)
+			first = i;
+		times[sorted[first].index]++;
 	}
-	for (size_t i = 0; i < counts.count; i++) {
-		const char *times = counts.entries[i].value;
-		str_append_format(text, "%s", counts.entries[i].key);
-		if (strcmp(times, "1") != 0)
-			str_append_format(text, " [%s times]", times);
-		str_append(text, "\n");
+	for (size_t i = 0; i < lines->count; i++) {
+		if (times[i] == 1)
+			str_append_format(text, "%s\n", lines->items[i]);
+		else if (times[i] > 1)
+			str_append_format(text, "%s [%zu times]\n", lines->items[i], times[i]);
 	}
 }
 

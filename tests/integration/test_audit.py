@@ -192,16 +192,23 @@ def test_without_a_violation_something_not_judged_is_status_3(tmp_path):
 
 @pytest.mark.parametrize("content,says", [
     (b"BC\xc0\xde\x35\x14", "LLVM bitcode; give textual IR"),
-    (b"\x7fELF\x02\x01\x01", "binary"),
+    (b"\x7fELF\x02\x01\x01", "ELF"),
     (b"", "the file is empty"),
     (b"fn main() {}\n", "no textual LLVM IR"),
     (b"\x00\xff\xfe garbage", "no textual LLVM IR"),
 ])
-def test_files_that_are_no_ir_get_one_clear_line(tmp_path, content, says):
+def test_files_that_cannot_be_read_get_one_clear_line(tmp_path, content, says):
     path = tmp_path / "file"
     path.write_bytes(content)
     done = audit(path)
     assert done.returncode == 3 and says in done.stdout and len(done.stdout.splitlines()) == 2, done.stdout
+
+
+def test_a_binary_without_probes_cannot_be_judged(tmp_path):
+    (tmp_path / "main.c").write_text('int main(void) { __asm__ volatile("std; cld"); return 0; }\n')
+    subprocess.run(["clang", "-g", "-o", tmp_path / "main", tmp_path / "main.c"], check=True)
+    done = audit(tmp_path / "main")
+    assert done.returncode == 3 and "give the LLVM IR that it was built from" in done.stdout, done.stdout
 
 
 def test_a_truncated_file_is_judged_as_far_as_it_goes(tmp_path):

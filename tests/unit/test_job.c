@@ -9,13 +9,13 @@
 #define TEXTS(X)                                                                                                       \
 	X(kind)                                                                                                        \
 	X(id) X(reproducer) X(workspace) X(target) X(prepared) X(expect_output) X(sandbox) X(cargo) X(crate) X(vendor) \
-		X(edited) X(lock)
+		X(edited) X(lock) X(evidence) X(compare) X(function) X(tools) X(bad_outcome) X(clang) X(report)
 #define NUMBERS(X)                                                                                                     \
-	X(runs) X(expect_exit) X(build_ms) X(run_ms) X(memory_bytes) X(processes) X(output_bytes) X(file_bytes)
-#define FLAGS(X) X(clean) X(network_for_build)
-#define LISTS(X) X(path) X(read_only) X(run) X(names) X(search)
+	X(runs) X(expect_exit) X(build_ms) X(run_ms) X(memory_bytes) X(processes) X(output_bytes) X(file_bytes) X(budget_ms)
+#define FLAGS(X) X(clean) X(network_for_build) X(compile)
+#define LISTS(X) X(path) X(read_only) X(run) X(names) X(search) X(files) X(flags)
 #define MAPS(X) X(checkouts) X(environment) X(placeholders)
-#define JSONS(X) X(build) X(crates) X(overrides)
+#define JSONS(X) X(build) X(crates) X(overrides) X(edits)
 
 #define RESULT_TEXTS(X) X(reason) X(signature) X(binary) X(commands) X(sandbox)
 #define RESULT_NUMBERS(X) X(exit_status) X(signal) X(build_ms) X(run_ms)

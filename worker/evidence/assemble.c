@@ -254,8 +254,8 @@ static int attempt(struct run *run, const size_t *members, size_t count, enum at
 	cleanup_strmap struct strmap environment = {0};
 	cleanup_child_output struct child_output output = {0};
 	cleanup_error struct error trouble = {0};
-	struct lines lines = {.first = memory_new(count + 1, sizeof *lines.first)};
-	cleanup_free size_t *first = lines.first;
+	cleanup_free size_t *first = memory_new(count + 1, sizeof *first);
+	struct lines lines = {.first = first};
 	long long left = run->deadline - os_monotonic_ms();
 	write_text(run, members, count, &text, &lines);
 	if (fs_write_file(run->source, str_text(&text), text.length, error) < 0)

@@ -121,9 +121,10 @@ static int read_elf(Elf *elf, struct assembly *blocks, const size_t *members, si
 	struct object object = {.elf = elf, .blocks = blocks, .place_count = members[count - 1] + 1};
 	if (elf_kind(elf) != ELF_K_ELF || elf_getshdrnum(elf, &object.section_count) < 0)
 		return error_set(error, "the assembler's object file is no ELF file");
-	cleanup_free struct place *places = object.places = memory_new(object.place_count, sizeof *object.places);
-	cleanup_free size_t *by_section = object.by_section =
-		memory_new(object.section_count + 1, sizeof *object.by_section);
+	cleanup_free struct place *places = memory_new(object.place_count, sizeof *places);
+	cleanup_free size_t *by_section = memory_new(object.section_count + 1, sizeof *by_section);
+	object.places = places;
+	object.by_section = by_section;
 	each_section(&object, SHT_SYMTAB, read_symbols);
 	each_section(&object, SHT_RELA, read_relocations);
 	for (size_t i = 0; i < count; i++)

@@ -70,22 +70,44 @@ static char *instruction_words(const struct contract *contract, size_t index)
 
 /* ---- at the block's end ---- */
 
-/* The last instruction that took the entry's value of something away; `count` where there is none. */
-static size_t destroyer(const struct walk *walk, int number, flag_set flags)
+/* For everything that is followed, the last instruction that took the entry's value away; the count where there is
+ * none. */
+struct destroyers {
+	size_t registers[VALUES_REGISTERS];
+	size_t flags[32];
+};
+
+static void find_destroyers(const struct walk *walk, struct destroyers *destroyers)
 {
-	for (size_t i = walk->instructions->count; i > 0; i--) {
-		const struct values *before = &walk->before[i - 1];
+	size_t count = walk->instructions->count;
+	for (int i = 0; i < VALUES_REGISTERS; i++)
+		destroyers->registers[i] = count;
+	for (int i = 0; i < 32; i++)
+		destroyers->flags[i] = count;
+	for (size_t index = 0; index < count; index++) {
+		const struct values *before = &walk->before[index];
 		if (!before->reached)
 			continue;
 		struct values after = *before;
-		walk_step(walk, i - 1, &after);
-		bool lost = number != REGISTER_NONE
-				    ? values_hold_entry(before, number) && !values_hold_entry(&after, number)
-				    : (before->flags & ~after.flags & flags) != 0;
-		if (lost)
-			return i - 1;
+		walk_step(walk, index, &after);
+		for (int i = 0; i < VALUES_REGISTERS; i++)
+			if (values_hold_entry(before, i) && !values_hold_entry(&after, i))
+				destroyers->registers[i] = index;
+		for (unsigned i = 0; i < 32; i++)
+			if (before->flags & ~after.flags & (flag_set)1 << i)
+				destroyers->flags[i] = index;
 	}
-	return walk->instructions->count;
+}
+
+/* The last one that took one of these flags away. */
+static size_t flags_destroyer(const struct destroyers *destroyers, flag_set flags, size_t count)
+{
+	size_t last = count;
+	for (unsigned i = 0; i < 32; i++)
+		if ((flags & (flag_set)1 << i) && destroyers->flags[i] < count &&
+		    (last == count || destroyers->flags[i] > last))
+			last = destroyers->flags[i];
+	return last;
 }
 
 static char *flags_text(flag_set flags)
@@ -102,14 +124,14 @@ static char *registers_text(const struct contract *contract, register_set regist
 	return str_steal(&text);
 }
 
-static void check_flags(struct contract *contract, const struct walk *walk)
+static void check_flags(struct contract *contract, const struct walk *walk, const struct destroyers *destroyers)
 {
 	flag_set changed = ~walk->end.flags & machine_status_flags(contract->machine) & ~contract->operands->flags;
 	const char *promise = contract->block->rust ? "preserves_flags"
 			      : is_x86(contract)    ? "no flags clobber"
 						    : "no \"cc\" clobber";
 	if (changed != 0) {
-		size_t at = destroyer(walk, REGISTER_NONE, changed);
+		size_t at = flags_destroyer(destroyers, changed, walk->instructions->count);
 		char *what = flags_text(changed);
 		cleanup_free char *words = instruction_words(contract, at);
 		add(contract, VIOLATION_FLAGS, text_copy(promise), at, what,
@@ -117,13 +139,13 @@ static void check_flags(struct contract *contract, const struct walk *walk)
 	}
 	contract->destroyed_flags = changed;
 	if (!(walk->end.flags & FLAG_X87) && !(contract->operands->flags & FLAG_X87) && is_x86(contract)) {
-		size_t at = destroyer(walk, REGISTER_NONE, FLAG_X87);
+		size_t at = flags_destroyer(destroyers, FLAG_X87, walk->instructions->count);
 		cleanup_free char *words = instruction_words(contract, at);
 		add(contract, VIOLATION_X87, text_copy(promise), at, text_copy("the x87 status word"),
 		    text_format("`%s` changes the x87 status word, but the block is declared with %s", words, promise));
 	}
 	if (!(walk->end.flags & FLAG_DF) && is_x86(contract)) {
-		size_t at = destroyer(walk, REGISTER_NONE, FLAG_DF);
+		size_t at = flags_destroyer(destroyers, FLAG_DF, walk->instructions->count);
 		cleanup_free char *words = instruction_words(contract, at);
 		add(contract, VIOLATION_DIRECTION, text_copy("direction flag clear at the end"), at, text_copy("DF"),
 		    text_format("after `%s` the direction flag may still be set where the block ends", words));
@@ -140,7 +162,7 @@ static register_set ordinary_registers(const struct contract *contract)
 }
 
 /* One violation for all registers that the same instruction destroys. */
-static void check_registers(struct contract *contract, const struct walk *walk)
+static void check_registers(struct contract *contract, const struct walk *walk, const struct destroyers *destroyers)
 {
 	const struct operands *operands = contract->operands;
 	register_set wrong = 0;
@@ -157,12 +179,12 @@ static void check_registers(struct contract *contract, const struct walk *walk)
 		while (!(wrong & REGISTER(first)))
 			first++;
 		size_t at = first == X86_X87 && is_x86(contract) ? walk_last_writer(walk, first)
-								 : destroyer(walk, first, 0);
+								 : destroyers->registers[first];
 		register_set same = 0;
 		bool input = operands->inputs & REGISTER(first);
 		for (int i = first; i < VALUES_REGISTERS; i++)
 			if ((wrong & REGISTER(i)) && ((operands->inputs & REGISTER(i)) != 0) == input &&
-			    (i == first || destroyer(walk, i, 0) == at))
+			    (i == first || destroyers->registers[i] == at))
 				same |= REGISTER(i);
 		wrong &= ~same;
 		char *what = registers_text(contract, same);
@@ -409,8 +431,10 @@ int contract_check(struct contract *contract, struct error *error)
 	}
 	if (!walk.end.reached || contract->block->ends)
 		return 0;
-	check_flags(contract, &walk);
-	check_registers(contract, &walk);
+	struct destroyers destroyers;
+	find_destroyers(&walk, &destroyers);
+	check_flags(contract, &walk, &destroyers);
+	check_registers(contract, &walk, &destroyers);
 	check_balance(contract, &walk);
 	return 0;
 }

@@ -187,13 +187,16 @@ static char *bitcast_source(const char *body, const char *end, const char *name)
 /* Before LLVM 15 one address had as many names as types: memory operands are to be known by the first. */
 static void undo_bitcasts(const struct reader *reader, struct ir_block *block, const char *at)
 {
-	enum { STEPS_MAX = 4 };
+	enum { STEPS_MAX = 4, WINDOW = 1 << 16 /* bytes before the call: the casts stand right before their use */ };
 	if (block->constraints == NULL || strchr(block->constraints, '*') == NULL)
 		return;
+	const char *from = at - reader->body > WINDOW ? at - WINDOW : reader->body;
 	for (size_t i = 0; i < block->argument_count; i++) {
 		struct ir_value *value = &block->arguments[i];
+		if (!text_ends_with(value->type, "*"))
+			continue;
 		for (int step = 0; step < STEPS_MAX && value->text[0] == '%'; step++) {
-			char *source = bitcast_source(reader->body, at, value->text);
+			char *source = bitcast_source(from, at, value->text);
 			if (source == NULL)
 				break;
 			free(value->text);
