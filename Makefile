@@ -125,6 +125,7 @@ check: deps toolchains tools
 JOBS ?= $(shell getconf _NPROCESSORS_ONLN)
 
 bench: all toolchains
+	@tests/bench/audit $(BUILD)
 	@tests/bench/walk $(BUILD) $(STATE)/toolchains
 
 # cppcheck, clang-tidy and shellcheck over everything, and the walls between the rooms.

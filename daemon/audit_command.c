@@ -37,7 +37,8 @@ static void add_place(const json_t *audit, const json_t *block, struct str *line
 	const json_t *location = json_object_get(block, "location");
 	const char *file = get(location, "file");
 	if (file == NULL || *file == '\0') {
-		str_append_format(line, "%s:%lld", get(audit, "file"), (long long)json_integer_value(json_object_get(block, "ir_line")));
+		str_append_format(line, "%s:%lld", get(audit, "file"),
+				  (long long)json_integer_value(json_object_get(block, "ir_line")));
 		return;
 	}
 	str_append_format(line, "%s:%lld", file, (long long)json_integer_value(json_object_get(location, "line")));
@@ -56,7 +57,8 @@ static void add_circumstances(const json_t *block, struct str *line)
 	const char *name = get(location, "function") != NULL ? get(location, "function") : get(block, "name");
 	str_append(line, " (");
 	if (crate != NULL)
-		str_append_format(line, "crate %s%s%s, ", crate, version != NULL ? " " : "", version != NULL ? version : "");
+		str_append_format(line, "crate %s%s%s, ", crate, version != NULL ? " " : "",
+				  version != NULL ? version : "");
 	if (probe != NULL)
 		str_append_format(line, "probe %s, ", probe);
 	str_append_format(line, "in %s)", name != NULL ? name : get(block, "function"));
@@ -73,8 +75,7 @@ static void add_block_lines(const json_t *audit, const json_t *block, struct str
 		add_circumstances(block, &line);
 		strlist_add(lines, str_text(&line));
 	}
-	json_array_foreach(json_object_get(block, "violations"), index, violation)
-	{
+	json_array_foreach (json_object_get(block, "violations"), index, violation) {
 		cleanup_str struct str line = {0};
 		add_place(audit, block, &line);
 		str_append_format(&line, ": %s: %s", get(violation, "kind"), get(violation, "text"));
@@ -88,8 +89,7 @@ static void add_binary_lines(const json_t *audit, struct strlist *lines)
 {
 	size_t index;
 	json_t *path;
-	json_array_foreach(json_object_get(audit, "paths"), index, path)
-	{
+	json_array_foreach (json_object_get(audit, "paths"), index, path) {
 		const json_t *block = json_object_get(path, "block");
 		const json_t *location = json_object_get(block, "location");
 		const char *file = get(location, "file");
@@ -100,27 +100,30 @@ static void add_binary_lines(const json_t *audit, struct strlist *lines)
 		if (state == NULL || strcmp(state, "clean") == 0)
 			continue;
 		if (file != NULL)
-			str_append_format(&line, "%s:%lld", file, (long long)json_integer_value(json_object_get(location, "line")));
+			str_append_format(&line, "%s:%lld", file,
+					  (long long)json_integer_value(json_object_get(location, "line")));
 		else
-			str_append_format(&line, "%s:%s", get(audit, "file"), get(block, "address") != NULL ? get(block, "address") : "?");
+			str_append_format(&line, "%s:%s", get(audit, "file"),
+					  get(block, "address") != NULL ? get(block, "address") : "?");
 		str_append_format(&line, ": %s: %s (%s%s%sin %s)", state, words != NULL ? words : "no reason was given",
 				  probe != NULL ? "probe " : "", probe != NULL ? probe : "", probe != NULL ? ", " : "",
 				  get(path, "name") != NULL ? get(path, "name") : "?");
 		strlist_add(lines, str_text(&line));
 	}
-	json_array_foreach(json_object_get(audit, "not_placed"), index, path)
-	{
+	json_array_foreach (json_object_get(audit, "not_placed"), index, path) {
 		cleanup_free char *line = text_format("%s: not judged: %s", get(audit, "file"), get(path, "reason"));
 		strlist_add(lines, line);
 	}
-	json_array_foreach(json_object_get(audit, "troubles"), index, path)
-	{
-		cleanup_free char *line = text_format("%s: not judged: %s", get(audit, "file"), json_string_value(path));
+	json_array_foreach (json_object_get(audit, "troubles"), index, path) {
+		cleanup_free char *line =
+			text_format("%s: not judged: %s", get(audit, "file"), json_string_value(path));
 		strlist_add(lines, line);
 	}
 	if (json_object_get(audit, "paths") != NULL && json_array_size(json_object_get(audit, "paths")) == 0) {
-		cleanup_free char *line = text_format("%s: a binary without probe records: it no longer says what its asm blocks promised; "
-						      "give the LLVM IR that it was built from", get(audit, "file"));
+		cleanup_free char *line = text_format(
+			"%s: a binary without probe records: it no longer says what its asm blocks promised; "
+			"give the LLVM IR that it was built from",
+			get(audit, "file"));
 		strlist_add(lines, line);
 	}
 }
@@ -149,7 +152,8 @@ static long long sum(const json_t *audits, const char *key)
 	size_t index;
 	json_t *audit;
 	long long total = 0;
-	json_array_foreach(audits, index, audit) total += json_integer_value(json_object_get(audit, key));
+	json_array_foreach (audits, index, audit)
+		total += json_integer_value(json_object_get(audit, key));
 	return total;
 }
 
@@ -159,8 +163,7 @@ void audit_text(const json_t *audits, struct str *text)
 	json_t *audit;
 	size_t unread = 0;
 	cleanup_strlist struct strlist lines = {0};
-	json_array_foreach(audits, index, audit)
-	{
+	json_array_foreach (audits, index, audit) {
 		size_t number;
 		json_t *block;
 		if (get(audit, "error") != NULL) {
@@ -168,18 +171,20 @@ void audit_text(const json_t *audits, struct str *text)
 			unread++;
 		}
 		if (get(audit, "cut_off") != NULL) {
-			cleanup_free char *line = text_format("%s: not judged to its end: %s", get(audit, "file"), get(audit, "cut_off"));
+			cleanup_free char *line =
+				text_format("%s: not judged to its end: %s", get(audit, "file"), get(audit, "cut_off"));
 			strlist_add(&lines, line);
 		}
 		add_binary_lines(audit, &lines);
-		json_array_foreach(json_object_get(audit, "blocks"), number, block) add_block_lines(audit, block, &lines);
+		json_array_foreach (json_object_get(audit, "blocks"), number, block)
+			add_block_lines(audit, block, &lines);
 	}
 	add_lines(&lines, text);
 	long long judged = sum(audits, "judged");
 	long long not_judged = sum(audits, "not_judged");
 	long long violations = sum(audits, "violations");
-	str_append_format(text, "%lld asm block%s judged, %lld violation%s, %lld not judged", judged, judged == 1 ? "" : "s", violations,
-			  violations == 1 ? "" : "s", not_judged);
+	str_append_format(text, "%lld asm block%s judged, %lld violation%s, %lld not judged", judged,
+			  judged == 1 ? "" : "s", violations, violations == 1 ? "" : "s", not_judged);
 	if (unread > 0)
 		str_append_format(text, ", %zu file%s not read", unread, unread == 1 ? "" : "s");
 	str_append(text, "\n");
@@ -231,7 +236,8 @@ static int open_auditing(struct auditing *auditing, struct error *error)
 	auditing->report = path_join(auditing->folder, "report.json");
 	signal(SIGPIPE, SIG_IGN);
 	if (loop_open(&auditing->loop, error) < 0 ||
-	    pool_open(&auditing->pool, auditing->loop, auditing->options->worker, &auditing->options->launcher, 1, error) < 0)
+	    pool_open(&auditing->pool, auditing->loop, auditing->options->worker, &auditing->options->launcher, 1,
+		      error) < 0)
 		return -1;
 	if (loop_on_signal(auditing->loop, SIGTERM, asked_to_stop, auditing, error) < 0)
 		return -1;
@@ -270,7 +276,8 @@ static json_t *do_job(struct auditing *auditing, const struct strlist *arguments
 	json_t *audits = json_loadb(str_text(&text), text.length, 0, &trouble);
 	if (!json_is_array(audits)) {
 		json_decref(audits);
-		error_set(error, "the worker's report cannot be read: %s", audits == NULL ? trouble.text : "it is no array");
+		error_set(error, "the worker's report cannot be read: %s",
+			  audits == NULL ? trouble.text : "it is no array");
 		return NULL;
 	}
 	return audits;
@@ -283,8 +290,7 @@ static int status_of(const json_t *audits)
 	bool judged = sum(audits, "not_judged") == 0;
 	if (sum(audits, "violations") > 0)
 		return AUDIT_VIOLATIONS;
-	json_array_foreach(audits, index, audit)
-	{
+	json_array_foreach (audits, index, audit) {
 		const json_t *paths = json_object_get(audit, "paths");
 		judged = judged && get(audit, "error") == NULL && get(audit, "cut_off") == NULL;
 		judged = judged && (paths == NULL || json_array_size(paths) > 0);
@@ -311,7 +317,8 @@ int audit_command(const struct service_options *options, const struct strlist *a
 	struct auditing auditing = {.options = options};
 	cleanup_error struct error error = {0};
 	if (arguments->count == 0 && options->clang_source == NULL) {
-		fputs("bisectd: audit needs files: LLVM IR (rustc --emit=llvm-ir), or --clang FILE.c -- FLAGS\n", stderr);
+		fputs("bisectd: audit needs files: LLVM IR (rustc --emit=llvm-ir), or --clang FILE.c -- FLAGS\n",
+		      stderr);
 		return EXIT_USAGE;
 	}
 	json_t *audits = do_job(&auditing, arguments, &error);

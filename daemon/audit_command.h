@@ -8,8 +8,8 @@
 #include "str.h"
 
 /*
- * 0 every block was judged and keeps its promises, 1 there are violations, 2 usage, 3 no violation, but a file or a block could
- * not be judged.  With options->clang_source the arguments are flags for clang, otherwise files.
+ * 0 every block was judged and keeps its promises, 1 there are violations, 2 usage, 3 no violation, but a file or a
+ * block could not be judged.  With options->clang_source the arguments are flags for clang, otherwise files.
  */
 enum { AUDIT_CLEAN = 0, AUDIT_VIOLATIONS = 1, AUDIT_NOT_JUDGED = 3 };
 int audit_command(const struct service_options *options, const struct strlist *arguments);

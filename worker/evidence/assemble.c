@@ -1,9 +1,10 @@
 /*
  * See assemble.h.
  *
- * Each block stands in a section of its own between two labels.  The assembler's messages name lines, and lines belong to
- * blocks: blocks that it complains about are taken out and the rest is tried again.  Where it fails without naming a line (it
- * crashed, ran out of time, or a block changed the numbering of lines) the blocks are halved until the culprit stands alone.
+ * Each block stands in a section of its own between two labels.  The assembler's messages name lines, and lines belong
+ * to blocks: blocks that it complains about are taken out and the rest is tried again.  Where it fails without naming a
+ * line (it crashed, ran out of time, or a block changed the numbering of lines) the blocks are halved until the culprit
+ * stands alone.
  */
 #include "assemble.h"
 
@@ -14,24 +15,26 @@
 #include <unistd.h>
 
 #include "child.h"
-#include "fs.h"
-#include "os.h"
 #include "evidence/assemble_object.h"
 #include "evidence/template.h"
+#include "fs.h"
+#include "os.h"
 
 enum {
 	ROUNDS_MAX = 16,
 	BATCH = 4096, /* blocks in one process: an ELF file numbers its sections up to 65,280 without tricks */
-	OUTPUT_LIMIT = 8 << 20,	 /* bytes of messages */
+	OUTPUT_LIMIT = 8 << 20,  /* bytes of messages */
 	OBJECT_LIMIT = 256 << 20 /* bytes */
 };
 
-/* AArch64: everything that an assembler may know.  What this one does not know is left out after its first complaint. */
+/* AArch64: everything that an assembler may know.  What this one does not know is left out after its first complaint.
+ */
 static const char *const extensions_arm64[] = {
-	".arch armv8.7-a",	 ".arch_extension crc",	   ".arch_extension lse",   ".arch_extension rcpc", ".arch_extension aes",
-	".arch_extension sha2",	 ".arch_extension sha3",   ".arch_extension sm4",   ".arch_extension rng",  ".arch_extension memtag",
-	".arch_extension sve2",	 ".arch_extension ls64",   ".arch_extension predres", ".arch_extension pan", ".arch_extension ras",
-	".arch_extension pauth", ".arch_extension flagm",
+	".arch armv8.7-a",         ".arch_extension crc",    ".arch_extension lse",  ".arch_extension rcpc",
+	".arch_extension aes",     ".arch_extension sha2",   ".arch_extension sha3", ".arch_extension sm4",
+	".arch_extension rng",     ".arch_extension memtag", ".arch_extension sve2", ".arch_extension ls64",
+	".arch_extension predres", ".arch_extension pan",    ".arch_extension ras",  ".arch_extension pauth",
+	".arch_extension flagm",
 };
 enum { EXTENSION_COUNT = sizeof extensions_arm64 / sizeof extensions_arm64[0] };
 
@@ -103,7 +106,8 @@ int assemble_find_program(char **program, struct error *error)
 	for (char *folder = strsep(&rest, ":"); folder != NULL; folder = strsep(&rest, ":"))
 		look_in_folder(folder, &plain, &numbered, &best);
 	if (plain == NULL && numbered == NULL)
-		return error_set(error, "there is no clang on PATH, which the audit assembles with (make deps installs it)");
+		return error_set(error,
+				 "there is no clang on PATH, which the audit assembles with (make deps installs it)");
 	bool use_plain = numbered == NULL || (plain != NULL && ask_version(plain) >= best);
 	*program = text_copy(use_plain ? plain : numbered);
 	return 0;
@@ -126,9 +130,12 @@ static void add_block(const struct run *run, size_t index, struct str *text, siz
 {
 	const struct assembly *block = &run->blocks[index];
 	bool x86 = run->assembler->kind == MACHINE_X86_64;
-	cleanup_free char *head = text_format(".section .text.bisectd.%zu,\"ax\",%%progbits\n%s\nbisectd_begin_%zu:", index,
-					      !x86 ? "" : block->intel ? ".code64\n.intel_syntax noprefix" : ".code64\n.att_syntax prefix",
-					      index);
+	cleanup_free char *head =
+		text_format(".section .text.bisectd.%zu,\"ax\",%%progbits\n%s\nbisectd_begin_%zu:", index,
+			    !x86           ? ""
+			    : block->intel ? ".code64\n.intel_syntax noprefix"
+					   : ".code64\n.att_syntax prefix",
+			    index);
 	add_line(text, line, head);
 	for (const char *at = head; *at != '\0'; at++)
 		*line += *at == '\n';
@@ -144,7 +151,8 @@ static void add_block(const struct run *run, size_t index, struct str *text, siz
 	}
 }
 
-static void write_text(const struct run *run, const size_t *members, size_t count, struct str *text, struct lines *lines)
+static void write_text(const struct run *run, const size_t *members, size_t count, struct str *text,
+		       struct lines *lines)
 {
 	size_t line = 1;
 	for (size_t i = 0; i < EXTENSION_COUNT; i++)
@@ -184,8 +192,8 @@ static void blame_line(struct run *run, const size_t *members, size_t count, con
 }
 
 /* "FILE:12:3: error: what", or a note of the same form that says where a macro of that error was used. */
-static void read_messages(struct run *run, const size_t *members, size_t count, const struct lines *lines, char *messages,
-			  size_t *blamed)
+static void read_messages(struct run *run, const size_t *members, size_t count, const struct lines *lines,
+			  char *messages, size_t *blamed)
 {
 	cleanup_free char *pending = NULL; /* an error inside a macro: the note that follows has the line */
 	char *rest = messages;
@@ -211,7 +219,8 @@ static void read_messages(struct run *run, const size_t *members, size_t count, 
 /* Limits: seconds of processor time (far above what so many blocks need), KiB of memory, 512 bytes of file. */
 static char *limits_text(size_t count)
 {
-	return text_format("ulimit -c 0; ulimit -t %zu; ulimit -v 4194304; ulimit -f 1048576; exec \"$@\"", 3 + count / 100);
+	return text_format("ulimit -c 0; ulimit -t %zu; ulimit -v 4194304; ulimit -f 1048576; exec \"$@\"",
+			   3 + count / 100);
 }
 
 static void build_command(const struct run *run, const char *limits, struct strlist *command)
@@ -237,7 +246,8 @@ static void build_command(const struct run *run, const char *limits, struct strl
 enum attempt { ATTEMPT_GOOD, ATTEMPT_BLAMED, ATTEMPT_FAILED };
 
 /* Once, over the members that are not refused; `why` says what happened where nobody could be blamed. */
-static int attempt(struct run *run, const size_t *members, size_t count, enum attempt *end, char **why, struct error *error)
+static int attempt(struct run *run, const size_t *members, size_t count, enum attempt *end, char **why,
+		   struct error *error)
 {
 	cleanup_str struct str text = {0};
 	cleanup_strlist struct strlist command = {0};
@@ -256,7 +266,8 @@ static int attempt(struct run *run, const size_t *members, size_t count, enum at
 	cleanup_free char *limits = limits_text(count);
 	build_command(run, limits, &command);
 	*end = ATTEMPT_FAILED;
-	if (child_capture(&command, &environment, run->folder, left > 1 ? left : 1, OUTPUT_LIMIT, &output, &trouble) < 0) {
+	if (child_capture(&command, &environment, run->folder, left > 1 ? left : 1, OUTPUT_LIMIT, &output, &trouble) <
+	    0) {
 		*why = text_copy(error_text(&trouble));
 		return 0;
 	}
@@ -336,6 +347,8 @@ static int open_run(struct run *run, struct error *error)
 	if (run->assembler->program == NULL)
 		return assemble_find_program(&run->program, error);
 	run->program = text_copy(run->assembler->program);
+	if (strchr(run->program, '/') != NULL && access(run->program, X_OK) < 0)
+		return error_set_errno(error, "cannot run the assembler %s", run->program);
 	return 0;
 }
 
@@ -353,13 +366,15 @@ static void close_run(struct run *run)
 int assemble(const struct assembler *assembler, struct assembly *blocks, size_t count, struct error *error)
 {
 	long long timeout = assembler->timeout_ms > 0 ? assembler->timeout_ms : ASSEMBLE_DEFAULT_MS;
-	struct run run = {.assembler = assembler, .blocks = blocks, .count = count, .deadline = os_monotonic_ms() + timeout};
+	struct run run = {
+		.assembler = assembler, .blocks = blocks, .count = count, .deadline = os_monotonic_ms() + timeout};
 	cleanup_free size_t *members = memory_new(count + 1, sizeof *members);
 	size_t open = 0;
 	for (size_t i = 0; i < EXTENSION_COUNT; i++)
 		run.extension_known[i] = true;
 	for (size_t i = 0; i < count; i++) {
-		const char *refusal = blocks[i].text != NULL && blocks[i].refused == NULL ? template_refusal(blocks[i].text) : NULL;
+		const char *refusal =
+			blocks[i].text != NULL && blocks[i].refused == NULL ? template_refusal(blocks[i].text) : NULL;
 		if (refusal != NULL)
 			blocks[i].refused = text_copy(refusal);
 		else if (blocks[i].text != NULL && blocks[i].refused == NULL)

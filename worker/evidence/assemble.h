@@ -1,8 +1,9 @@
 /*
  * Text of asm blocks in, machine code out: clang's integrated assembler, one process for all blocks of a file.
  *
- * The texts are untrusted: template.h says which ones are not given to an assembler at all; what is given to it runs with limits
- * on time, memory and the size of what it writes.  A block that the assembler refuses costs the others nothing.
+ * The texts are untrusted: template.h says which ones are not given to an assembler at all; what is given to it runs
+ * with limits on time, memory and the size of what it writes.  A block that the assembler refuses costs the others
+ * nothing.
  */
 #ifndef BISECTD_WORKER_EVIDENCE_ASSEMBLE_H
 #define BISECTD_WORKER_EVIDENCE_ASSEMBLE_H

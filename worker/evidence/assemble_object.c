@@ -81,9 +81,11 @@ static void read_relocations(struct object *object, Elf_Scn *section, const GElf
 	}
 }
 
-static void each_section(struct object *object, GElf_Word type, void (*read)(struct object *, Elf_Scn *, const GElf_Shdr *))
+static void each_section(struct object *object, GElf_Word type,
+			 void (*read)(struct object *, Elf_Scn *, const GElf_Shdr *))
 {
-	for (Elf_Scn *section = elf_nextscn(object->elf, NULL); section != NULL; section = elf_nextscn(object->elf, section)) {
+	for (Elf_Scn *section = elf_nextscn(object->elf, NULL); section != NULL;
+	     section = elf_nextscn(object->elf, section)) {
 		GElf_Shdr header;
 		if (gelf_getshdr(section, &header) != NULL && header.sh_type == type)
 			read(object, section, &header);
@@ -110,7 +112,7 @@ static void take_bytes(const struct object *object, size_t number)
 	}
 	block->size = place->end;
 	block->bytes = memory_new(block->size + 1, 1);
-	if (block->size > 0)
+	if (block->size > 0 && data != NULL)
 		memcpy(block->bytes, data->d_buf, block->size);
 }
 
@@ -120,7 +122,8 @@ static int read_elf(Elf *elf, struct assembly *blocks, const size_t *members, si
 	if (elf_kind(elf) != ELF_K_ELF || elf_getshdrnum(elf, &object.section_count) < 0)
 		return error_set(error, "the assembler's object file is no ELF file");
 	cleanup_free struct place *places = object.places = memory_new(object.place_count, sizeof *object.places);
-	cleanup_free size_t *by_section = object.by_section = memory_new(object.section_count + 1, sizeof *object.by_section);
+	cleanup_free size_t *by_section = object.by_section =
+		memory_new(object.section_count + 1, sizeof *object.by_section);
 	each_section(&object, SHT_SYMTAB, read_symbols);
 	each_section(&object, SHT_RELA, read_relocations);
 	for (size_t i = 0; i < count; i++)

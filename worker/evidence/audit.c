@@ -88,7 +88,8 @@ static void find_crate(struct audit_block *block)
 {
 	const struct ir_block *ir = block->ir;
 	const struct ir_location *location = ir->location_count > 0 ? &ir->locations[0] : NULL;
-	if (location != NULL && location->file != NULL && audit_crate_of_path(location->file, &block->crate, &block->version))
+	if (location != NULL && location->file != NULL &&
+	    audit_crate_of_path(location->file, &block->crate, &block->version))
 		return;
 	const char *function = location != NULL && location->function != NULL ? location->function : ir->name;
 	const char *end = function != NULL ? strstr(function, "::") : NULL;
@@ -122,7 +123,8 @@ static void prepare_block(const struct audit *audit, struct audit_block *block, 
 	work->assembly.text = str_steal(&text);
 }
 
-static void judge_block(struct audit *audit, struct audit_block *block, const struct work *work, const struct assembly *assembly)
+static void judge_block(struct audit *audit, struct audit_block *block, const struct work *work,
+			const struct assembly *assembly)
 {
 	cleanup_error struct error error = {0};
 	if (block->reason != NULL)
@@ -193,7 +195,8 @@ static void share_texts(struct work *works, size_t count)
 	}
 }
 
-static int assemble_all(struct audit *audit, struct work *works, const struct audit_options *options, struct error *error)
+static int assemble_all(struct audit *audit, struct work *works, const struct audit_options *options,
+			struct error *error)
 {
 	size_t count = audit->module.block_count;
 	cleanup_free struct assembly *blocks = memory_new(count + 1, sizeof *blocks);
@@ -242,15 +245,16 @@ static int audit_module(struct audit *audit, const struct audit_options *options
 	return result;
 }
 
-int audit_ir_text(struct audit *audit, const char *name, const char *text, size_t length, const struct audit_options *options,
-		  struct error *error)
+int audit_ir_text(struct audit *audit, const char *name, const char *text, size_t length,
+		  const struct audit_options *options, struct error *error)
 {
 	audit->file = text_copy(name);
 	if (ir_read(&audit->module, text, length, error) < 0)
 		return error_wrap(error, "%s", name);
 	if (audit->module.block_count == 0)
 		return 0;
-	if (machine_open_triple(&audit->machine, audit->module.triple, error) < 0 || audit_module(audit, options, error) < 0)
+	if (machine_open_triple(&audit->machine, audit->module.triple, error) < 0 ||
+	    audit_module(audit, options, error) < 0)
 		return error_wrap(error, "%s", name);
 	return 0;
 }

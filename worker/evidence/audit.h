@@ -1,8 +1,9 @@
 /*
  * The audit of inline assembly: an IR file in, what each block promises, does and breaks out.
  *
- * Puts together ir (what the compiler was told), constraint, operand, template and assemble (what the machine is told) and
- * contract (whether both agree).  Structures for other rooms of the evidence, JSON for reports; docs/audit.md shows the latter.
+ * Puts together ir (what the compiler was told), constraint, operand, template and assemble (what the machine is told)
+ * and contract (whether both agree).  Structures for other rooms of the evidence, JSON for reports; docs/audit.md shows
+ * the latter.
  */
 #ifndef BISECTD_WORKER_EVIDENCE_AUDIT_H
 #define BISECTD_WORKER_EVIDENCE_AUDIT_H
@@ -25,12 +26,12 @@ struct audit_options {
 
 struct audit_block {
 	const struct ir_block *ir; /* function, template, constraints, places: borrowed from the audit's module */
-	char *probe;		   /* "provider:name" or NULL */
-	char *crate;		   /* of the innermost place, or NULL */
-	char *version;		   /* of that crate, or NULL */
+	char *probe;               /* "provider:name" or NULL */
+	char *crate;               /* of the innermost place, or NULL */
+	char *version;             /* of that crate, or NULL */
 	struct strlist promises;
 	struct instructions instructions; /* decoded; what stands in the block's own section */
-	uint8_t *bytes;			  /* as clang assembled them with registers of our choice */
+	uint8_t *bytes;                   /* as clang assembled them with registers of our choice */
 	size_t size;
 	char *reason; /* why it is not judged; NULL: it is */
 	struct violation *violations;
@@ -52,13 +53,13 @@ struct audit {
 #define cleanup_audit __attribute__((cleanup(audit_clear)))
 
 /*
- * Audits a file of textual LLVM IR.  -1 where it cannot be read, is no IR, is for a machine that is not known, or where there is
- * no assembler; a block that cannot be judged is no error.
+ * Audits a file of textual LLVM IR.  -1 where it cannot be read, is no IR, is for a machine that is not known, or where
+ * there is no assembler; a block that cannot be judged is no error.
  */
 int audit_ir_file(struct audit *audit, const char *path, const struct audit_options *options, struct error *error);
 /* The same from memory; `name` stands for the file. */
-int audit_ir_text(struct audit *audit, const char *name, const char *text, size_t length, const struct audit_options *options,
-		  struct error *error);
+int audit_ir_text(struct audit *audit, const char *name, const char *text, size_t length,
+		  const struct audit_options *options, struct error *error);
 void audit_clear(struct audit *audit);
 
 /* {"file", "target", "blocks": […], "judged", "not_judged", "violations", "cut_off"?}; a new reference. */

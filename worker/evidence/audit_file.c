@@ -15,7 +15,8 @@
 
 enum { SIZE_LIMIT = 1 << 30, COMPILE_MS = 300000, MESSAGES_LIMIT = 1 << 20 };
 
-static json_t *audit_ir(const char *path, const struct str *contents, const struct audit_options *options, struct error *error)
+static json_t *audit_ir(const char *path, const struct str *contents, const struct audit_options *options,
+			struct error *error)
 {
 	cleanup_audit struct audit audit = {0};
 	if (audit_ir_text(&audit, path, str_text(contents), contents->length, options, error) < 0)
@@ -24,8 +25,8 @@ static json_t *audit_ir(const char *path, const struct str *contents, const stru
 }
 
 /*
- * A binary no longer says what its blocks promised.  What can be told is whether the flags that a probe's block changes are needed
- * behind it: a broken path counts as a violation, one that could not be followed as not judged.
+ * A binary no longer says what its blocks promised.  What can be told is whether the flags that a probe's block changes
+ * are needed behind it: a broken path counts as a violation, one that could not be followed as not judged.
  */
 static json_t *audit_binary(const char *path, const struct audit_options *options, struct error *error)
 {
@@ -96,10 +97,12 @@ static int compile(const char *path, const char *ir, const struct job *job, stru
 	return run_clang(&command, error);
 }
 
-static json_t *audit_source(const char *path, const struct job *job, const struct audit_options *options, struct error *error)
+static json_t *audit_source(const char *path, const struct job *job, const struct audit_options *options,
+			    struct error *error)
 {
 	const char *parent = getenv("TMPDIR");
-	cleanup_free char *folder = text_format("%s/bisectd-audit-XXXXXX", parent != NULL && parent[0] == '/' ? parent : "/tmp");
+	cleanup_free char *folder =
+		text_format("%s/bisectd-audit-XXXXXX", parent != NULL && parent[0] == '/' ? parent : "/tmp");
 	if (mkdtemp(folder) == NULL) {
 		error_set_errno(error, "cannot make a temporary folder");
 		return NULL;
@@ -134,7 +137,8 @@ static json_t *audit_one(const char *path, const struct job *job, struct totals 
 	if (audit == NULL) {
 		totals->unread++;
 		json_t *said = json_string(error_text(&error));
-		return json_pack("{s:s?, s:o}", "file", path, "error", said != NULL ? said : json_string("it cannot be read"));
+		return json_pack("{s:s?, s:o}", "file", path, "error",
+				 said != NULL ? said : json_string("it cannot be read"));
 	}
 	totals->judged += json_integer_value(json_object_get(audit, "judged"));
 	totals->not_judged += json_integer_value(json_object_get(audit, "not_judged"));
@@ -163,6 +167,6 @@ void audit_job(const struct job *job, struct result *result)
 		return;
 	}
 	result->outcome = OUTCOME_PASS;
-	result->data = json_pack("{s:I, s:I, s:I, s:I}", "judged", totals.judged, "not_judged", totals.not_judged, "violations",
-				 totals.violations, "unread", totals.unread);
+	result->data = json_pack("{s:I, s:I, s:I, s:I}", "judged", totals.judged, "not_judged", totals.not_judged,
+				 "violations", totals.violations, "unread", totals.unread);
 }

@@ -42,7 +42,8 @@ static const char *take_fixed(struct constraint *constraint, const char *text, c
 	return at + length + 2;
 }
 
-static const char *take_tie(struct constraint *constraint, const char *text, const char *at, size_t outputs, struct error *error)
+static const char *take_tie(struct constraint *constraint, const char *text, const char *at, size_t outputs,
+			    struct error *error)
 {
 	char *end;
 	unsigned long number = strtoul(at, &end, 10);
@@ -55,7 +56,8 @@ static const char *take_tie(struct constraint *constraint, const char *text, con
 }
 
 /* "^Yk" is two letters behind the sign, "@3abc" as many as the digit says; everything else is one letter. */
-static const char *take_code(struct constraint *constraint, const char *text, const char *at, bool first, struct error *error)
+static const char *take_code(struct constraint *constraint, const char *text, const char *at, bool first,
+			     struct error *error)
 {
 	size_t skip = 0;
 	size_t length = 1;
@@ -88,7 +90,8 @@ static const char *take_constraint(struct constraint *constraint, const char *te
 		if (*at == '|') {
 			first = false;
 			at++;
-		} else if (*at == '#' || *at == '?' || *at == '!' || *at == '*' || *at == '&' || *at == '%' || *at == ' ') {
+		} else if (*at == '#' || *at == '?' || *at == '!' || *at == '*' || *at == '&' || *at == '%' ||
+			   *at == ' ') {
 			constraint->early = constraint->early || *at == '&';
 			at++;
 		} else if (*at == '{') {

@@ -1,8 +1,8 @@
 /*
  * The constraint string of an asm call, "=&{ax},r,*m,~{memory}": what each operand asks for and what is given up.
  *
- * LLVM's language reference ("Inline Asm Constraint String") is the source.  It knows the grammar, not what the letters mean on
- * a machine.
+ * LLVM's language reference ("Inline Asm Constraint String") is the source.  It knows the grammar, not what the letters
+ * mean on a machine.
  */
 #ifndef BISECTD_WORKER_EVIDENCE_CONSTRAINT_H
 #define BISECTD_WORKER_EVIDENCE_CONSTRAINT_H
@@ -17,10 +17,10 @@ enum constraint_kind { CONSTRAINT_OUTPUT, CONSTRAINT_INPUT, CONSTRAINT_LABEL, CO
 
 struct constraint {
 	enum constraint_kind kind;
-	bool indirect; /* '*': the value is behind a pointer that is an argument */
-	bool early;    /* '&': written before the inputs are all read */
-	int tie;       /* number of the output whose register it shares, or -1 */
-	char *fixed;   /* the name in braces ("ax", "memory", "@ccz"), or NULL */
+	bool indirect;        /* '*': the value is behind a pointer that is an argument */
+	bool early;           /* '&': written before the inputs are all read */
+	int tie;              /* number of the output whose register it shares, or -1 */
+	char *fixed;          /* the name in braces ("ax", "memory", "@ccz"), or NULL */
 	struct strlist codes; /* the letters and codes of the first alternative: "r", "m", "^Yk" */
 };
 

@@ -1,4 +1,5 @@
-/* See contract.h.  flow of the block first (values.c does one instruction), then one function for each kind of violation. */
+/* See contract.h.  flow of the block first (values.c does one instruction), then one function for each kind of
+ * violation. */
 #include "evidence/contract.h"
 
 #include <stdlib.h>
@@ -52,17 +53,19 @@ void contract_promises(const struct ir_block *block, const struct operands *oper
 }
 
 /* Takes over `promise` and `what`. */
-static void add(struct contract *contract, enum violation_kind kind, char *promise, size_t instruction, char *what, char *text)
+static void add(struct contract *contract, enum violation_kind kind, char *promise, size_t instruction, char *what,
+		char *text)
 {
-	contract->violations = memory_grow(contract->violations, contract->violation_count, &contract->violation_capacity,
-					   sizeof *contract->violations);
+	contract->violations = memory_grow(contract->violations, contract->violation_count,
+					   &contract->violation_capacity, sizeof *contract->violations);
 	contract->violations[contract->violation_count++] = (struct violation){
 		.kind = kind, .promise = promise, .instruction = instruction, .what = what, .text = text};
 }
 
 static char *instruction_words(const struct contract *contract, size_t index)
 {
-	return index < contract->instructions->count ? instruction_text(&contract->instructions->items[index]) : text_copy("the block");
+	return index < contract->instructions->count ? instruction_text(&contract->instructions->items[index])
+						     : text_copy("the block");
 }
 
 /* ---- at the block's end ---- */
@@ -76,8 +79,9 @@ static size_t destroyer(const struct walk *walk, int number, flag_set flags)
 			continue;
 		struct values after = *before;
 		walk_step(walk, i - 1, &after);
-		bool lost = number != REGISTER_NONE ? values_hold_entry(before, number) && !values_hold_entry(&after, number)
-						    : (before->flags & ~after.flags & flags) != 0;
+		bool lost = number != REGISTER_NONE
+				    ? values_hold_entry(before, number) && !values_hold_entry(&after, number)
+				    : (before->flags & ~after.flags & flags) != 0;
 		if (lost)
 			return i - 1;
 	}
@@ -101,7 +105,9 @@ static char *registers_text(const struct contract *contract, register_set regist
 static void check_flags(struct contract *contract, const struct walk *walk)
 {
 	flag_set changed = ~walk->end.flags & machine_status_flags(contract->machine) & ~contract->operands->flags;
-	const char *promise = contract->block->rust ? "preserves_flags" : is_x86(contract) ? "no flags clobber" : "no \"cc\" clobber";
+	const char *promise = contract->block->rust ? "preserves_flags"
+			      : is_x86(contract)    ? "no flags clobber"
+						    : "no \"cc\" clobber";
 	if (changed != 0) {
 		size_t at = destroyer(walk, REGISTER_NONE, changed);
 		char *what = flags_text(changed);
@@ -139,16 +145,19 @@ static void check_registers(struct contract *contract, const struct walk *walk)
 	const struct operands *operands = contract->operands;
 	register_set wrong = 0;
 	for (int i = 0; i < VALUES_REGISTERS; i++)
-		if ((ordinary_registers(contract) & ~operands->outputs & REGISTER(i)) && !values_hold_entry(&walk->end, i))
+		if ((ordinary_registers(contract) & ~operands->outputs & REGISTER(i)) &&
+		    !values_hold_entry(&walk->end, i))
 			wrong |= REGISTER(i);
-	if (is_x86(contract) && (walk->end.x87_changed || walk->end.x87_depth != 0) && !(operands->outputs & REGISTER(X86_X87)))
+	if (is_x86(contract) && (walk->end.x87_changed || walk->end.x87_depth != 0) &&
+	    !(operands->outputs & REGISTER(X86_X87)))
 		wrong |= REGISTER(X86_X87);
 	contract->destroyed_registers = wrong;
 	while (wrong != 0) {
 		int first = 0;
 		while (!(wrong & REGISTER(first)))
 			first++;
-		size_t at = first == X86_X87 && is_x86(contract) ? walk_last_writer(walk, first) : destroyer(walk, first, 0);
+		size_t at = first == X86_X87 && is_x86(contract) ? walk_last_writer(walk, first)
+								 : destroyer(walk, first, 0);
 		register_set same = 0;
 		bool input = operands->inputs & REGISTER(first);
 		for (int i = first; i < VALUES_REGISTERS; i++)
@@ -158,9 +167,11 @@ static void check_registers(struct contract *contract, const struct walk *walk)
 		wrong &= ~same;
 		char *what = registers_text(contract, same);
 		cleanup_free char *words = instruction_words(contract, at);
-		const char *promise = input ? "an input is left as it is" : "what is neither output nor clobber is left as it is";
-		char *text = input ? text_format("`%s` changes %s, which holds an input and is no output", words, what)
-						: text_format("`%s` changes %s, which is neither an output nor a clobber", words, what);
+		const char *promise =
+			input ? "an input is left as it is" : "what is neither output nor clobber is left as it is";
+		char *text =
+			input ? text_format("`%s` changes %s, which holds an input and is no output", words, what)
+			      : text_format("`%s` changes %s, which is neither an output nor a clobber", words, what);
 		add(contract, input ? VIOLATION_INPUT : VIOLATION_REGISTER, text_copy(promise), at, what, text);
 	}
 }
@@ -181,8 +192,8 @@ static void check_balance(struct contract *contract, const struct walk *walk)
 
 /* ---- instruction by instruction ---- */
 
-static void once(struct contract *contract, enum violation_kind kind, const char *promise, size_t instruction, const char *what,
-		 const char *form)
+static void once(struct contract *contract, enum violation_kind kind, const char *promise, size_t instruction,
+		 const char *what, const char *form)
 {
 	for (size_t i = 0; i < contract->violation_count; i++)
 		if (contract->violations[i].kind == kind)
@@ -207,8 +218,8 @@ static bool leaves_as_it_was(const struct instruction *instruction)
 }
 
 /* Where an instruction writes below the stack pointer that the block began with: `offset` is the lowest byte. */
-static bool writes_stack(const struct contract *contract, const struct values *before, const struct instruction *instruction,
-			 int64_t *offset)
+static bool writes_stack(const struct contract *contract, const struct values *before,
+			 const struct instruction *instruction, int64_t *offset)
 {
 	const struct value *pointer = &before->registers[stack_register(contract->machine)];
 	if (instruction->stack_pushed) {
@@ -217,8 +228,8 @@ static bool writes_stack(const struct contract *contract, const struct values *b
 		return true;
 	}
 	for (unsigned i = 0; i < instruction->memory_count && !leaves_as_it_was(instruction); i++)
-		if (instruction->memory[i].written && values_stack_place(before, instruction, &instruction->memory[i],
-									  contract->machine, offset))
+		if (instruction->memory[i].written &&
+		    values_stack_place(before, instruction, &instruction->memory[i], contract->machine, offset))
 			return *offset < 0;
 	return false;
 }
@@ -240,10 +251,11 @@ static void check_stack(struct contract *contract, const struct values *before, 
 /* Mnemonics (x86-64 and AArch64) whose effect is more than values in registers and memory. */
 static bool has_effect(const struct instruction *instruction)
 {
-	static const char *const names[] = {"in",   "insb",   "insw",  "insd",	"out",	"outsb", "outsw", "outsd",   "hlt",    "cli",
-					    "sti",  "wrmsr",  "lgdt",  "lidt",	"lldt",	"ltr",	 "lmsw",  "invlpg",  "invpcid", "wbinvd",
-					    "invd", "mwait",  "vmcall", "swapgs", "wrfsbase", "wrgsbase", "clts", "xsetbv", "tlbi", "ic",
-					    "wfi"};
+	static const char *const names[] = {"in",    "insb",   "insw",   "insd",     "out",      "outsb",  "outsw",
+					    "outsd", "hlt",    "cli",    "sti",      "wrmsr",    "lgdt",   "lidt",
+					    "lldt",  "ltr",    "lmsw",   "invlpg",   "invpcid",  "wbinvd", "invd",
+					    "mwait", "vmcall", "swapgs", "wrfsbase", "wrgsbase", "clts",   "xsetbv",
+					    "tlbi",  "ic",     "wfi"};
 	if (instruction->flow == MACHINE_SYSTEM)
 		return true;
 	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
@@ -255,9 +267,11 @@ static bool has_effect(const struct instruction *instruction)
 static void check_pure(struct contract *contract, size_t index)
 {
 	if (is_pure(contract->block, contract->operands) && has_effect(&contract->instructions->items[index]))
-		once(contract, VIOLATION_PURE, contract->block->rust ? "pure" : "not volatile", index, "an effect of its own",
+		once(contract, VIOLATION_PURE, contract->block->rust ? "pure" : "not volatile", index,
+		     "an effect of its own",
 		     contract->block->rust ? "has an effect of its own, but the block is declared with pure"
-					   : "has an effect of its own, but the block is not volatile: it may be repeated or left out");
+					   : "has an effect of its own, but the block is not volatile: it may be "
+					     "repeated or left out");
 }
 
 static void check_late(struct contract *contract, const struct walk *walk, size_t index)
@@ -267,17 +281,18 @@ static void check_late(struct contract *contract, const struct walk *walk, size_
 	const struct instruction *instruction = &contract->instructions->items[index];
 	for (size_t input = 0; input < operands->count; input++) {
 		int number = operands->items[input].number;
-		if (number == REGISTER_NONE || number >= VALUES_REGISTERS || !(instruction->registers_read & REGISTER(number)) ||
-		    !values_hold_entry(before, number))
+		if (number == REGISTER_NONE || number >= VALUES_REGISTERS ||
+		    !(instruction->registers_read & REGISTER(number)) || !values_hold_entry(before, number))
 			continue;
 		for (size_t output = 0; output < operands->count; output++) {
 			if (output >= 64 || !(before->written >> output & 1) || !walk_may_share(walk, output, input))
 				continue;
 			const char *promise = contract->block->rust ? "lateout" : "\"=\" without \"&\"";
-			cleanup_free char *form =
-				text_format("reads the input %s after the output %s was written; declared with %s, both may be in one register",
-					    machine_register_name(contract->machine, number),
-					    machine_register_name(contract->machine, operands->items[output].number), promise);
+			cleanup_free char *form = text_format(
+				"reads the input %s after the output %s was written; declared with %s, both may be in "
+				"one register",
+				machine_register_name(contract->machine, number),
+				machine_register_name(contract->machine, operands->items[output].number), promise);
 			once(contract, VIOLATION_LATE_OUTPUT, promise, index,
 			     machine_register_name(contract->machine, operands->items[output].number), form);
 			return;
@@ -318,7 +333,8 @@ static bool is_harmless_read(const struct contract *contract, size_t index, cons
 	static const int64_t self[] = {0x0, 0x10, 0x28, 0x30, 0x60};
 	const struct instruction *instruction = &contract->instructions->items[index];
 	if (memory->relative)
-		return memory->address < contract->size && !walk_is_relocated(contract->relocations, contract->relocation_count, instruction);
+		return memory->address < contract->size &&
+		       !walk_is_relocated(contract->relocations, contract->relocation_count, instruction);
 	for (size_t i = 0; memory->segment && i < sizeof self / sizeof self[0]; i++)
 		if (memory->base == REGISTER_NONE && memory->index == REGISTER_NONE && memory->displacement == self[i])
 			return true;
@@ -340,8 +356,10 @@ static struct access uncovered(const struct contract *contract, const struct val
 	if (operand == NULL)
 		operand = operand_behind(contract, before, memory->index);
 	if (operand != NULL)
-		return (struct access){access.read && !operand->may_read && !operand->may_write, access.written && !operand->may_write};
-	if (values_stack_place(before, &contract->instructions->items[index], memory, contract->machine, &offset) && offset < 0)
+		return (struct access){access.read && !operand->may_read && !operand->may_write,
+				       access.written && !operand->may_write};
+	if (values_stack_place(before, &contract->instructions->items[index], memory, contract->machine, &offset) &&
+	    offset < 0)
 		return (struct access){false, false};
 	if (is_harmless_read(contract, index, memory))
 		access.read = false;
@@ -359,9 +377,13 @@ static void check_memory(struct contract *contract, const struct values *before,
 		access.read = access.read || one.read;
 		access.written = access.written || one.written;
 	}
-	const char *promise = !contract->block->rust ? "no \"memory\" clobber" : operands->memory ? "readonly" : "nomem";
-	cleanup_free char *reads = text_format("reads memory that is no operand, but the block is declared with %s", promise);
-	cleanup_free char *writes = text_format("writes memory that is no operand, but the block is declared with %s", promise);
+	const char *promise = !contract->block->rust ? "no \"memory\" clobber"
+			      : operands->memory     ? "readonly"
+						     : "nomem";
+	cleanup_free char *reads =
+		text_format("reads memory that is no operand, but the block is declared with %s", promise);
+	cleanup_free char *writes =
+		text_format("writes memory that is no operand, but the block is declared with %s", promise);
 	if (access.written && !(operands->memory && contract->block->may_write))
 		once(contract, VIOLATION_MEMORY_WRITE, promise, index, "memory", writes);
 	if (access.read && !operands->memory)
@@ -372,7 +394,9 @@ int contract_check(struct contract *contract, struct error *error)
 {
 	cleanup_walk struct walk walk = {0};
 	if (contract->block->naked)
-		return error_set(error, "it is the whole of a naked function: there is no compiled code around it to keep promises to");
+		return error_set(
+			error,
+			"it is the whole of a naked function: there is no compiled code around it to keep promises to");
 	if (walk_block(&walk, contract, error) < 0)
 		return -1;
 	for (size_t i = 0; i < contract->instructions->count; i++) {

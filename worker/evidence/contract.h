@@ -1,8 +1,10 @@
 /*
- * What an asm block does against what its declaration says: a small abstract interpretation over the block's instructions.
+ * What an asm block does against what its declaration says: a small abstract interpretation over the block's
+ * instructions.
  *
- * Registers, stack slots and flags are followed by where their value comes from ("what rbx held at the entry"), so that a block
- * which saves and restores is clean and one that only half does is not.  docs/audit.md has the rules, one for each kind.
+ * Registers, stack slots and flags are followed by where their value comes from ("what rbx held at the entry"), so that
+ * a block which saves and restores is clean and one that only half does is not.  docs/audit.md has the rules, one for
+ * each kind.
  */
 #ifndef BISECTD_WORKER_EVIDENCE_CONTRACT_H
 #define BISECTD_WORKER_EVIDENCE_CONTRACT_H
@@ -16,17 +18,17 @@
 #include "operand.h"
 
 enum violation_kind {
-	VIOLATION_FLAGS,	/* status flags changed that the block promises to keep */
-	VIOLATION_X87,		/* the x87 status word likewise */
-	VIOLATION_DIRECTION,	/* the direction flag may be set at the end */
-	VIOLATION_REGISTER,	/* a register changed that is no output and no clobber */
-	VIOLATION_INPUT,	/* an input's register changed without being an output */
-	VIOLATION_LATE_OUTPUT,	/* an output that may share an input's register written before that input's last use */
+	VIOLATION_FLAGS,       /* status flags changed that the block promises to keep */
+	VIOLATION_X87,         /* the x87 status word likewise */
+	VIOLATION_DIRECTION,   /* the direction flag may be set at the end */
+	VIOLATION_REGISTER,    /* a register changed that is no output and no clobber */
+	VIOLATION_INPUT,       /* an input's register changed without being an output */
+	VIOLATION_LATE_OUTPUT, /* an output that may share an input's register written before that input's last use */
 	VIOLATION_MEMORY_READ,
 	VIOLATION_MEMORY_WRITE,
-	VIOLATION_STACK,	/* the stack used where the compiler may keep values below it */
+	VIOLATION_STACK, /* the stack used where the compiler may keep values below it */
 	VIOLATION_STACK_UNBALANCED,
-	VIOLATION_PURE,		/* an effect in a block that the compiler may repeat or leave out */
+	VIOLATION_PURE, /* an effect in a block that the compiler may repeat or leave out */
 	VIOLATION_KINDS
 };
 
@@ -35,10 +37,10 @@ const char *violation_name(enum violation_kind kind);
 
 struct violation {
 	enum violation_kind kind;
-	char *promise;	    /* what was declared: "preserves_flags", "no \"memory\" clobber" */
+	char *promise;      /* what was declared: "preserves_flags", "no \"memory\" clobber" */
 	size_t instruction; /* index */
-	char *what;	    /* what is changed: "ZF, CF", "rbx"; "" where that says nothing more */
-	char *text;	    /* one sentence without a full stop */
+	char *what;         /* what is changed: "ZF, CF", "rbx"; "" where that says nothing more */
+	char *text;         /* one sentence without a full stop */
 };
 
 struct contract {
@@ -47,8 +49,8 @@ struct contract {
 	const struct ir_block *block;
 	const struct operands *operands;
 	const struct instructions *instructions; /* the first one at address 0 */
-	size_t size;				 /* bytes */
-	const size_t *relocations;		 /* places that the linker fills in */
+	size_t size;                             /* bytes */
+	const size_t *relocations;               /* places that the linker fills in */
 	size_t relocation_count;
 	const char *triple; /* whether there is a red zone */
 	/* out; owned */

@@ -23,7 +23,8 @@ static bool leaves(const struct walk *walk, const struct instruction *instructio
 
 static bool is_local_call(const struct walk *walk, const struct instruction *instruction)
 {
-	return instruction->flow == MACHINE_CALL && !leaves(walk, instruction) && instruction->target < walk->contract->size;
+	return instruction->flow == MACHINE_CALL && !leaves(walk, instruction) &&
+	       instruction->target < walk->contract->size;
 }
 
 /* Outputs that are not early clobbers, as they get written. */
@@ -138,7 +139,8 @@ size_t walk_last_writer(const struct walk *walk, int number)
 	bool stack = number == stack_register(walk->contract->machine);
 	for (size_t i = count; i > 0; i--) {
 		const struct instruction *instruction = &walk->instructions->items[i - 1];
-		if (walk->before[i - 1].reached && ((instruction->registers_written & REGISTER(number)) || (stack && instruction->stack_moved)))
+		if (walk->before[i - 1].reached &&
+		    ((instruction->registers_written & REGISTER(number)) || (stack && instruction->stack_moved)))
 			return i - 1;
 	}
 	return count;
@@ -171,7 +173,8 @@ bool walk_may_share(const struct walk *walk, size_t output, size_t input)
 	bool enters = in->kind == OPERAND_MEMORY || (in->kind == OPERAND_REGISTER && in->input && in->tie < 0);
 	if (!enters || out->kind != OPERAND_REGISTER || !out->output || out->early)
 		return false;
-	if (bank(walk, out->number) != bank(walk, in->number) || bank(walk, out->number) == 3 || out->number == in->number)
+	if (bank(walk, out->number) != bank(walk, in->number) || bank(walk, out->number) == 3 ||
+	    out->number == in->number)
 		return false;
 	if (out->fixed && (in->fixed || is_occupied(operands, output, input)))
 		return false;

@@ -8,8 +8,8 @@
 struct walk {
 	const struct contract *contract;
 	const struct instructions *instructions; /* borrowed */
-	struct values *before;			 /* one for each instruction */
-	struct values end; /* where control goes on in compiled code; not reached where it never does */
+	struct values *before;                   /* one for each instruction */
+	struct values end;  /* where control goes on in compiled code; not reached where it never does */
 	size_t *by_address; /* index + 1 of the instruction that starts there; 0: none does */
 	bool *pending;
 };

@@ -15,7 +15,7 @@ struct reader {
 	struct ir_debug debug;
 	struct ir_table groups; /* attributes #N */
 	struct ir_function function;
-	bool inside; /* a function */
+	bool inside;      /* a function */
 	const char *body; /* where its head stands */
 	size_t capacity;
 	/* what is to be looked up when the whole file is read: by number of the block */
@@ -33,7 +33,8 @@ static bool starts_with(const char *at, const char *end, const char *text)
 
 bool ir_looks_like_ir(const char *text, size_t length)
 {
-	static const char *const words[] = {"source_filename", "target", "define", "declare", "module", "attributes", "uselistorder"};
+	static const char *const words[] = {"source_filename", "target",     "define",      "declare",
+					    "module",          "attributes", "uselistorder"};
 	const char *end = text + length;
 	if (length >= 4 && (memcmp(text, "BC\xC0\xDE", 4) == 0 || memcmp(text, "\xDE\xC0\x17\x0B", 4) == 0))
 		return true;
@@ -55,7 +56,8 @@ bool ir_looks_like_ir(const char *text, size_t length)
 static int check_kind(const char *text, size_t length, struct error *error)
 {
 	if (length >= 4 && (memcmp(text, "BC\xC0\xDE", 4) == 0 || memcmp(text, "\xDE\xC0\x17\x0B", 4) == 0))
-		return error_set(error, "this is LLVM bitcode; give textual IR (rustc --emit=llvm-ir, clang -S -emit-llvm)");
+		return error_set(error,
+				 "this is LLVM bitcode; give textual IR (rustc --emit=llvm-ir, clang -S -emit-llvm)");
 	struct ir_lexer lexer = {text, text + length};
 	struct ir_word word = ir_next(&lexer);
 	if (length == 0)
@@ -166,7 +168,8 @@ static bool may_hold_asm(const char *at, const char *line_end)
 	}
 }
 
-/* `%name = bitcast TYPE %from to …`: `from`, owned by the caller; NULL where the function holds no such line before `end`. */
+/* `%name = bitcast TYPE %from to …`: `from`, owned by the caller; NULL where the function holds no such line before
+ * `end`. */
 static char *bitcast_source(const char *body, const char *end, const char *name)
 {
 	cleanup_free char *line = text_format("  %s = bitcast ", name);
@@ -174,7 +177,8 @@ static char *bitcast_source(const char *body, const char *end, const char *name)
 	if (found == NULL)
 		return NULL;
 	struct ir_lexer lexer = {found + strlen(line), end};
-	for (struct ir_word word = ir_next(&lexer); word.kind != IR_END && !ir_word_is(&word, "to"); word = ir_next(&lexer))
+	for (struct ir_word word = ir_next(&lexer); word.kind != IR_END && !ir_word_is(&word, "to");
+	     word = ir_next(&lexer))
 		if (word.kind == IR_NAME && word.sign == '%')
 			return text_copy_range(word.start, (size_t)(word.end - word.start));
 	return NULL;
@@ -199,7 +203,8 @@ static void undo_bitcasts(const struct reader *reader, struct ir_block *block, c
 }
 
 /* Returns where the next line starts: a callbr or an invoke goes on in the next. */
-static const char *read_body_line(struct reader *reader, const char *at, const char *line_end, size_t line, size_t *lines)
+static const char *read_body_line(struct reader *reader, const char *at, const char *line_end, size_t line,
+				  size_t *lines)
 {
 	if (!may_hold_asm(at, line_end))
 		return line_end;
@@ -231,7 +236,8 @@ static void read_lines(struct reader *reader, const char *text)
 		const char *line_end = ir_line_end(at, reader->end, &lines, &reader->strings_open);
 		if (reader->inside && *at == '}')
 			reader->inside = false;
-		else if (reader->inside && (starts_with(at, line_end, "define ") || starts_with(at, line_end, "declare ")))
+		else if (reader->inside &&
+			 (starts_with(at, line_end, "define ") || starts_with(at, line_end, "declare ")))
 			reader->inside = false, read_top_line(reader, at, line_end);
 		else if (reader->inside)
 			line_end = read_body_line(reader, at, line_end, line, &lines);

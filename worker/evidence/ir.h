@@ -1,10 +1,10 @@
 /*
- * A reader of textual LLVM IR, as rustc and clang of LLVM 14 to 22 print it: finds the inline assembly and where in the source
- * it stands.
+ * A reader of textual LLVM IR, as rustc and clang of LLVM 14 to 22 print it: finds the inline assembly and where in the
+ * source it stands.
  *
- * It knows as much of the language as that needs and is patient with the rest: what newer versions add is passed over.  Text in
- * strings and comments is never taken for code.  An asm call that it cannot read is a block with `unread` set, never left out.
- * It knows nothing of machines: templates and constraint strings are texts here.
+ * It knows as much of the language as that needs and is patient with the rest: what newer versions add is passed over.
+ * Text in strings and comments is never taken for code.  An asm call that it cannot read is a block with `unread` set,
+ * never left out. It knows nothing of machines: templates and constraint strings are texts here.
  */
 #ifndef BISECTD_WORKER_EVIDENCE_IR_H
 #define BISECTD_WORKER_EVIDENCE_IR_H
@@ -17,7 +17,7 @@
 
 /* A place in source text; lines and columns count from 1, 0 where the compiler gave none. */
 struct ir_location {
-	char *file;	/* as the compiler names it, with its folder put before a relative name; NULL where unknown */
+	char *file;     /* as the compiler names it, with its folder put before a relative name; NULL where unknown */
 	char *function; /* source name of the function around it, "core::arch::asm_user"; NULL where unknown */
 	long long line;
 	long long column;
@@ -33,11 +33,11 @@ struct ir_value {
 };
 
 struct ir_block {
-	char *symbol;	   /* of the function that holds it, unescaped */
-	char *name;	   /* its source name (from debug information), or NULL */
-	char *template;	   /* unescaped */
+	char *symbol;      /* of the function that holds it, unescaped */
+	char *name;        /* its source name (from debug information), or NULL */
+	char *template;    /* unescaped */
 	char *constraints; /* unescaped */
-	char *unread;	   /* why this asm call could not be read; then only symbol, name, locations and text_line hold */
+	char *unread; /* why this asm call could not be read; then only symbol, name, locations and text_line hold */
 	struct ir_value *results;
 	size_t result_count;
 	struct ir_value *arguments;
@@ -50,10 +50,11 @@ struct ir_block {
 	bool may_read;
 	bool may_write;
 	bool no_red_zone; /* of the function */
-	bool naked;	  /* of the function */
-	bool ends;	  /* "unreachable" follows: control never comes out behind the block */
-	bool rust;	  /* the function was written in Rust */
-	struct ir_location *locations; /* where the block stands, then where that function was inlined, and so on outwards */
+	bool naked;       /* of the function */
+	bool ends;        /* "unreachable" follows: control never comes out behind the block */
+	bool rust;        /* the function was written in Rust */
+	struct ir_location
+		*locations; /* where the block stands, then where that function was inlined, and so on outwards */
 	size_t location_count;
 	size_t text_line; /* in the IR file, from 1 */
 };
@@ -69,8 +70,8 @@ struct ir_module {
 #define cleanup_ir_module __attribute__((cleanup(ir_module_clear)))
 
 /*
- * Reads `length` bytes.  -1 where they are no textual IR at all (an object file, bitcode, any other text): the error then says
- * what they are and what to give instead.
+ * Reads `length` bytes.  -1 where they are no textual IR at all (an object file, bitcode, any other text): the error
+ * then says what they are and what to give instead.
  */
 int ir_read(struct ir_module *module, const char *text, size_t length, struct error *error);
 void ir_module_clear(struct ir_module *module);

@@ -33,8 +33,9 @@ static bool is_integer_type(const struct ir_word *word)
 
 static bool starts_type(const struct ir_word *word)
 {
-	static const char *const names[] = {"void",	 "ptr",	  "half",      "bfloat", "float", "double",   "x86_fp80", "fp128",
-					    "ppc_fp128", "x86_mmx", "x86_amx", "token",	 "label", "metadata", "target",	  NULL};
+	static const char *const names[] = {"void",     "ptr",      "half",      "bfloat",  "float",   "double",
+					    "x86_fp80", "fp128",    "ppc_fp128", "x86_mmx", "x86_amx", "token",
+					    "label",    "metadata", "target",    NULL};
 	if (word->kind == IR_SIGN)
 		return strchr("{<[", word->sign) != NULL;
 	if (word->kind == IR_NAME)
@@ -72,7 +73,7 @@ unsigned ir_type_bits(const char *type)
 	static const struct {
 		const char *name;
 		unsigned bits;
-	} sizes[] = {{"ptr", 64},   {"half", 16},   {"bfloat", 16}, {"float", 32},
+	} sizes[] = {{"ptr", 64},    {"half", 16},     {"bfloat", 16}, {"float", 32},
 		     {"double", 64}, {"x86_fp80", 80}, {"fp128", 128}, {"x86_mmx", 64}};
 	size_t length = strlen(type);
 	if (length == 0)
@@ -151,20 +152,49 @@ static int take_results(struct ir_block *block, const char *start, const char *e
 		const char *to = type_end(&lexer, &word);
 		if (to == NULL)
 			return -1;
-		add_value(&block->results, &block->result_count, &capacity, (struct ir_value){.type = copy_between(from, to)});
+		add_value(&block->results, &block->result_count, &capacity,
+			  (struct ir_value){.type = copy_between(from, to)});
 	}
 	return 0;
 }
 
 static bool starts_value(const struct ir_word *word)
 {
-	static const char *const names[] = {"null",	     "undef",	      "poison",		"true",	    "false",
-					    "zeroinitializer", "none",	      "getelementptr",	"ptrtoint", "inttoptr",
-					    "bitcast",	     "addrspacecast", "blockaddress",	"splat",    "dso_local_equivalent",
-					    "no_cfi",	     "trunc",	      "zext",		"sext",	    "add",
-					    "sub",	     "mul",	      "xor",		"and",	    "or",
-					    "shl",	     "lshr",	      "ashr",		"select",   "icmp",
-					    "ptrauth",	     "c",	      "asm",		"ptrtoaddr", NULL};
+	static const char *const names[] = {"null",
+					    "undef",
+					    "poison",
+					    "true",
+					    "false",
+					    "zeroinitializer",
+					    "none",
+					    "getelementptr",
+					    "ptrtoint",
+					    "inttoptr",
+					    "bitcast",
+					    "addrspacecast",
+					    "blockaddress",
+					    "splat",
+					    "dso_local_equivalent",
+					    "no_cfi",
+					    "trunc",
+					    "zext",
+					    "sext",
+					    "add",
+					    "sub",
+					    "mul",
+					    "xor",
+					    "and",
+					    "or",
+					    "shl",
+					    "lshr",
+					    "ashr",
+					    "select",
+					    "icmp",
+					    "ptrauth",
+					    "c",
+					    "asm",
+					    "ptrtoaddr",
+					    NULL};
 	if (word->kind == IR_NAME)
 		return true;
 	if (word->kind == IR_SIGN)
@@ -172,6 +202,28 @@ static bool starts_value(const struct ir_word *word)
 	if (word->kind != IR_WORD)
 		return false;
 	return isdigit((unsigned char)word->sign) || word->sign == '-' || is_in(word, names);
+}
+
+/* On to the value, over the attributes before it; the type of elementtype(…) is kept.  -1 where there is no value. */
+static int skip_attributes(struct ir_lexer *lexer, struct ir_word *word, char **element)
+{
+	for (*word = ir_next(lexer); !starts_value(word); *word = ir_next(lexer)) {
+		if (word->kind == IR_END || word->kind == IR_OPEN)
+			return -1;
+		if (ir_word_is(word, "align")) {
+			ir_next(lexer);
+		} else if (ir_word_is(word, "elementtype")) {
+			struct ir_word open = ir_next(lexer);
+			const char *from = lexer->at;
+			if (!is_sign(&open, '(') || !ir_skip_group(lexer))
+				return -1;
+			free(*element);
+			*element = copy_between(from, lexer->at - 1);
+		} else if (is_sign(word, '(') && !ir_skip_group(lexer)) {
+			return -1;
+		}
+	}
+	return 0;
 }
 
 /* "ptr nonnull elementtype(i32) %x": `lexer` stands before it and ends with it. */
@@ -183,26 +235,9 @@ static int take_argument(struct ir_block *block, struct ir_lexer lexer, size_t *
 		return -1;
 	const char *start = word.start;
 	const char *end = type_end(&lexer, &word);
-	if (end == NULL)
+	if (end == NULL || skip_attributes(&lexer, &word, &value.element) < 0) {
+		free(value.element);
 		return -1;
-	for (word = ir_next(&lexer); !starts_value(&word); word = ir_next(&lexer)) {
-		if (word.kind == IR_END || word.kind == IR_OPEN)
-			return -1;
-		if (ir_word_is(&word, "align")) {
-			ir_next(&lexer);
-		} else if (ir_word_is(&word, "elementtype")) {
-			struct ir_word open = ir_next(&lexer);
-			const char *from = lexer.at;
-			if (!is_sign(&open, '(') || !ir_skip_group(&lexer)) {
-				free(value.element);
-				return -1;
-			}
-			free(value.element);
-			value.element = copy_between(from, lexer.at - 1);
-		} else if (is_sign(&word, '(') && !ir_skip_group(&lexer)) {
-			free(value.element);
-			return -1;
-		}
 	}
 	value.type = copy_between(start, end);
 	value.text = copy_between(word.start, lexer.end);
@@ -278,7 +313,8 @@ void ir_call_attributes(struct ir_block *block, const char *at, const char *end)
 	struct ir_word word = ir_next(&lexer);
 	if (!is_sign(&word, '{'))
 		return;
-	for (word = ir_next(&lexer); word.kind != IR_END && word.kind != IR_OPEN && !is_sign(&word, '}'); word = ir_next(&lexer))
+	for (word = ir_next(&lexer); word.kind != IR_END && word.kind != IR_OPEN && !is_sign(&word, '}');
+	     word = ir_next(&lexer))
 		take_attribute(block, &word, &lexer);
 }
 
@@ -310,7 +346,8 @@ static bool take_debug(struct ir_lexer *lexer, const struct ir_word *word, unsig
 void ir_function_read(struct ir_function *function, const char *at, const char *end)
 {
 	struct ir_lexer lexer = {at, end};
-	for (struct ir_word word = ir_next(&lexer); word.kind != IR_END && word.kind != IR_OPEN; word = ir_next(&lexer)) {
+	for (struct ir_word word = ir_next(&lexer); word.kind != IR_END && word.kind != IR_OPEN;
+	     word = ir_next(&lexer)) {
 		if (word.kind == IR_NAME && word.sign == '@' && function->symbol == NULL)
 			ir_unescape(&word, &function->symbol);
 		else if (word.kind == IR_NUMBER && word.sign == '#' && function->group_count < IR_GROUPS_MAX)
@@ -404,8 +441,8 @@ static bool take_type(struct ir_block *block, struct ir_lexer *lexer)
 	return true;
 }
 
-enum ir_call_end ir_call_read(struct ir_call *call, struct ir_block *block, const struct ir_function *function, const char *at,
-			      const char *end)
+enum ir_call_end ir_call_read(struct ir_call *call, struct ir_block *block, const struct ir_function *function,
+			      const char *at, const char *end)
 {
 	struct ir_lexer lexer = {at, end};
 	bool two_lines = false;
@@ -434,7 +471,8 @@ enum ir_call_end ir_call_read(struct ir_call *call, struct ir_block *block, cons
 	if (take_asm(block, &lexer) < 0)
 		return IR_CALL_READ;
 	const char *line = memchr(lexer.at, '\n', (size_t)(end - lexer.at));
-	if (two_lines && (line == NULL || line + 1 == end) && memmem(lexer.at, (size_t)(end - lexer.at), "label", 5) == NULL)
+	if (two_lines && (line == NULL || line + 1 == end) &&
+	    memmem(lexer.at, (size_t)(end - lexer.at), "label", 5) == NULL)
 		return IR_CALL_GOES_ON;
 	take_rest(call, block, &lexer);
 	return IR_CALL_READ;

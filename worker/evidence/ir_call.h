@@ -32,13 +32,13 @@ struct ir_call {
 };
 
 enum ir_call_end {
-	IR_CALL_NONE,	/* no asm call after all */
-	IR_CALL_READ,	/* or block->unread says why not */
+	IR_CALL_NONE,   /* no asm call after all */
+	IR_CALL_READ,   /* or block->unread says why not */
 	IR_CALL_GOES_ON /* callbr and invoke: read again with the next line included */
 };
 
-enum ir_call_end ir_call_read(struct ir_call *call, struct ir_block *block, const struct ir_function *function, const char *at,
-			      const char *end);
+enum ir_call_end ir_call_read(struct ir_call *call, struct ir_block *block, const struct ir_function *function,
+			      const char *at, const char *end);
 /* Attributes of the call, of the function: `at` is where they start, in the line or in a group's braces. */
 void ir_call_attributes(struct ir_block *block, const char *at, const char *end);
 void ir_function_attributes(struct ir_block *block, const char *at, const char *end);

@@ -1,4 +1,5 @@
-/* See ir_debug.h.  Chains of scopes and of inlining come from a file that may be made to hurt: all of them are followed so far only. */
+/* See ir_debug.h.  Chains of scopes and of inlining come from a file that may be made to hurt: all of them are followed
+ * so far only. */
 #include "ir_debug.h"
 
 #include <stdlib.h>
@@ -212,7 +213,8 @@ void ir_debug_locate(const struct ir_debug *debug, unsigned long long number, st
 		unsigned long long scope;
 		if (!ir_word_is(&node.kind, "DILocation"))
 			return;
-		struct ir_location location = {.line = find_number(&node, "line:"), .column = find_number(&node, "column:")};
+		struct ir_location location = {.line = find_number(&node, "line:"),
+					       .column = find_number(&node, "column:")};
 		if (find_reference(&node, "scope:", &scope))
 			take_scope(debug, scope, &location);
 		block->locations =

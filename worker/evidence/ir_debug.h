@@ -1,4 +1,5 @@
-/* The numbered metadata and attribute groups of a module: debug locations and what a function's name is in the source. */
+/* The numbered metadata and attribute groups of a module: debug locations and what a function's name is in the source.
+ */
 #ifndef BISECTD_WORKER_EVIDENCE_IR_DEBUG_H
 #define BISECTD_WORKER_EVIDENCE_IR_DEBUG_H
 

@@ -7,7 +7,8 @@
 
 static bool is_name_byte(char byte)
 {
-	return isalnum((unsigned char)byte) || strchr("-$._", byte) != NULL ? byte != '\0' : (unsigned char)byte >= 0x80;
+	return isalnum((unsigned char)byte) || strchr("-$._", byte) != NULL ? byte != '\0'
+									    : (unsigned char)byte >= 0x80;
 }
 
 static const char *skip_space(const char *at, const char *end)

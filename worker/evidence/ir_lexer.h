@@ -13,14 +13,14 @@ enum ir_word_kind {
 	IR_NAME,   /* %x, @"a b" */
 	IR_NUMBER, /* the N of !N or #N: see `sign` */
 	IR_STRING,
-	IR_SIGN,   /* one of the other characters */
-	IR_OPEN	   /* a string that does not end */
+	IR_SIGN, /* one of the other characters */
+	IR_OPEN  /* a string that does not end */
 };
 
 struct ir_word {
 	enum ir_word_kind kind;
-	char sign;	    /* IR_SIGN: the character; IR_NUMBER: '!' or '#' */
-	const char *start;  /* whole word, quotes and signs included */
+	char sign;         /* IR_SIGN: the character; IR_NUMBER: '!' or '#' */
+	const char *start; /* whole word, quotes and signs included */
 	const char *end;
 	unsigned long long number;
 };
@@ -33,7 +33,8 @@ struct ir_lexer {
 /* The next word; comments and white space (line ends too) are passed over. */
 struct ir_word ir_next(struct ir_lexer *lexer);
 bool ir_word_is(const struct ir_word *word, const char *text);
-/* Behind a "(" , "[", "{" or "<" that was just read: go on to behind the sign that closes it. False where it is not closed. */
+/* Behind a "(" , "[", "{" or "<" that was just read: go on to behind the sign that closes it. False where it is not
+ * closed. */
 bool ir_skip_group(struct ir_lexer *lexer);
 
 /* Start of the next line, strings and comments heeded; `limit` at the end.  Counts the line ends it passes. */

@@ -13,22 +13,23 @@ struct assignment {
 	bool x86;
 	register_set taken;   /* by operands, clobbers and names in constraints */
 	register_set avoided; /* named in the template: only taken when there is no other */
-	bool old_only;	      /* a high byte (ah, bh, …) is asked for, which goes with the old registers only */
+	bool old_only;        /* a high byte (ah, bh, …) is asked for, which goes with the old registers only */
 };
 
 /* Best first: those that no instruction has built in. */
-static const signed char general_x86[] = {X86_R8,  X86_R9,  X86_R10, X86_R11, 12,      13,	14,	 15,
+static const signed char general_x86[] = {X86_R8,  X86_R9,  X86_R10, X86_R11, 12,      13,      14,      15,
 					  X86_RSI, X86_RDI, X86_RDX, X86_RBX, X86_RCX, X86_RAX, X86_RBP, REGISTER_NONE};
 static const signed char old_x86[] = {X86_RSI, X86_RDI, X86_RDX, X86_RBX, X86_RCX, X86_RAX, REGISTER_NONE};
 static const signed char high_x86[] = {X86_RBX, X86_RDX, X86_RCX, X86_RAX, REGISTER_NONE};
 static const signed char vector_x86[] = {22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 21, 20, 19, 18, 17, 16, REGISTER_NONE};
 static const signed char mask_x86[] = {49, 50, 51, 52, 53, 54, 55, REGISTER_NONE};
 static const signed char x87[] = {X86_X87, REGISTER_NONE};
-static const signed char general_arm64[] = {9,	10, 11, 12, 13, 14, 15, 8, 7,  6,  5,  4,  3,  2,  1,		  0,
-					    16, 17, 20, 21, 22, 23, 24, 25, 26, 27, 28, 18, 30, REGISTER_NONE};
-static const signed char vector_arm64[] = {36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52,
+static const signed char general_arm64[] = {9, 10, 11, 12, 13, 14, 15, 8,  7,  6,  5,  4,  3,  2,  1,
+					    0, 16, 17, 20, 21, 22, 23, 24, 25, 26, 27, 28, 18, 30, REGISTER_NONE};
+static const signed char vector_arm64[] = {36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51,           52,
 					   53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63, 35, 34, 33, 32, REGISTER_NONE};
-static const signed char low_vector_arm64[] = {36, 37, 38, 39, 35, 34, 33, 32, 40, 41, 42, 43, 44, 45, 46, 47, REGISTER_NONE};
+static const signed char low_vector_arm64[] = {36, 37, 38, 39, 35, 34, 33, 32,           40,
+					       41, 42, 43, 44, 45, 46, 47, REGISTER_NONE};
 
 static register_set template_registers(const struct machine *machine, const char *template)
 {
@@ -119,13 +120,15 @@ static const signed char *register_pool(const struct assignment *assignment, con
 	static const struct {
 		const char *code;
 		const signed char *pool;
-	} pools_x86[] = {
-		{"Q", high_x86}, {"R", old_x86},    {"r", NULL},       {"q", NULL},	{"l", NULL},	 {"g", NULL},	{"X", NULL},
-		{"x", vector_x86}, {"v", vector_x86}, {"Yi", vector_x86}, {"Yt", vector_x86}, {"Y2", vector_x86}, {"Yk", mask_x86},
-		{"k", mask_x86}, {"y", x87},	    {"f", x87},	       {"t", x87},	{"u", x87},	 {"Ym", x87}},
-	  pools_arm64[] = {{"r", general_arm64}, {"w", vector_arm64}, {"x", low_vector_arm64}, {"y", low_vector_arm64},
-			   {"g", general_arm64}, {"X", general_arm64}};
-	size_t count = assignment->x86 ? sizeof pools_x86 / sizeof pools_x86[0] : sizeof pools_arm64 / sizeof pools_arm64[0];
+	} pools_x86[] = {{"Q", high_x86},   {"R", old_x86},     {"r", NULL},        {"q", NULL},
+			 {"l", NULL},       {"g", NULL},        {"X", NULL},        {"x", vector_x86},
+			 {"v", vector_x86}, {"Yi", vector_x86}, {"Yt", vector_x86}, {"Y2", vector_x86},
+			 {"Yk", mask_x86},  {"k", mask_x86},    {"y", x87},         {"f", x87},
+			 {"t", x87},        {"u", x87},         {"Ym", x87}},
+	  pools_arm64[] = {{"r", general_arm64},    {"w", vector_arm64},  {"x", low_vector_arm64},
+			   {"y", low_vector_arm64}, {"g", general_arm64}, {"X", general_arm64}};
+	size_t count =
+		assignment->x86 ? sizeof pools_x86 / sizeof pools_x86[0] : sizeof pools_arm64 / sizeof pools_arm64[0];
 	for (size_t i = 0; i < count; i++) {
 		if (!constraint_has_code(constraint, assignment->x86 ? pools_x86[i].code : pools_arm64[i].code))
 			continue;
@@ -162,35 +165,37 @@ static int not_known(const struct constraint *constraint, struct error *error)
 	return error_set(error, "the constraint \"%s\" is not known here", text);
 }
 
-/* What kind of operand it becomes.  Where the constraint leaves a choice, a constant stays one, then a register is taken. */
-static int choose_kind(const struct assignment *assignment, const struct constraint *constraint, struct operand *operand,
-		       struct error *error)
+/* What kind of operand it becomes.  Where the constraint leaves a choice, a constant stays one, then a register is
+ * taken. */
+static int choose_kind(const struct assignment *assignment, const struct constraint *constraint,
+		       struct operand *operand, struct error *error)
 {
-	static const char *const constants[] = {"i", "n", "s", "e", "Z", "I", "J", "K", "L", "M", "N",
+	static const char *const constants[] = {"i", "n", "s", "e", "Z", "I", "J", "K", "L",  "M",  "N",
 						"O", "G", "C", "E", "F", "X", "g", "S", "Ws", "Wd", NULL};
 	static const char *const memories_x86[] = {"m", "o", "V", "g", "p", "<", ">", NULL};
 	static const char *const memories_arm64[] = {"m", "o", "Q", "g", "p", "Ump", NULL};
 	const char *const *memories = assignment->x86 ? memories_x86 : memories_arm64;
 	bool blockaddress = operand->value != NULL && operand->value->text != NULL &&
 			    text_starts_with(operand->value->text, "blockaddress");
+	bool in_register = constraint->tie >= 0 || named_register(assignment, constraint) != REGISTER_NONE ||
+			   register_pool(assignment, constraint) != NULL;
+	bool in_memory = has_any_code(constraint, memories);
+	bool as_value =
+		constraint->kind == CONSTRAINT_INPUT && !constraint->indirect && has_any_code(constraint, constants);
 	if (constraint->kind == CONSTRAINT_LABEL || (blockaddress && assignment->block->label_count > 0))
 		operand->kind = OPERAND_LABEL;
 	else if (constraint->fixed != NULL && text_starts_with(constraint->fixed, "@cc"))
 		operand->kind = OPERAND_FLAG;
-	else if (constraint->kind == CONSTRAINT_INPUT && !constraint->indirect && is_constant(operand->value) &&
-		 has_any_code(constraint, constants))
+	else if (as_value && (is_constant(operand->value) || (!in_register && !in_memory)))
 		operand->kind = OPERAND_IMMEDIATE;
-	else if (constraint->tie >= 0 || named_register(assignment, constraint) != REGISTER_NONE ||
-		 register_pool(assignment, constraint) != NULL)
+	else if (in_register)
 		operand->kind = OPERAND_REGISTER;
-	else if (has_any_code(constraint, memories))
+	else if (in_memory)
 		operand->kind = OPERAND_MEMORY;
-	else if (has_any_code(constraint, constants) && constraint->kind == CONSTRAINT_INPUT)
-		operand->kind = OPERAND_IMMEDIATE;
 	else
 		return not_known(constraint, error);
 	/* "=*rm" names memory: the compiler takes it as such */
-	if (constraint->indirect && operand->kind == OPERAND_REGISTER && has_any_code(constraint, memories))
+	if (constraint->indirect && operand->kind == OPERAND_REGISTER && in_memory)
 		operand->kind = OPERAND_MEMORY;
 	return 0;
 }
@@ -349,8 +354,8 @@ int operands_assign(struct operands *operands, const struct constraints *constra
 			return error_set(error, "an operand stands behind the clobbers");
 		take_clobber(&assignment, constraints->items[i].fixed);
 	}
-	if (take_values(&assignment, error) < 0 || take_fixed(&assignment, error) < 0 || take_pools(&assignment, error) < 0 ||
-	    take_addresses(&assignment, error) < 0)
+	if (take_values(&assignment, error) < 0 || take_fixed(&assignment, error) < 0 ||
+	    take_pools(&assignment, error) < 0 || take_addresses(&assignment, error) < 0)
 		return -1;
 	gather(operands);
 	return 0;

@@ -1,7 +1,7 @@
 /*
- * The operands of an asm block: every one gets a register, a place in memory or a value, as the compiler's register allocator
- * would give it one.  Any choice that the constraints allow is right; this one keeps operands apart from each other and from
- * every register that the template names, so that what the block does to each can be told.
+ * The operands of an asm block: every one gets a register, a place in memory or a value, as the compiler's register
+ * allocator would give it one.  Any choice that the constraints allow is right; this one keeps operands apart from each
+ * other and from every register that the template names, so that what the block does to each can be told.
  *
  * The letters are those of LLVM's language reference ("Supported Constraint Code List") for x86 and AArch64.
  */
@@ -15,10 +15,10 @@
 
 enum operand_kind {
 	OPERAND_REGISTER,
-	OPERAND_MEMORY,	   /* `number` is the register that holds its address */
+	OPERAND_MEMORY,    /* `number` is the register that holds its address */
 	OPERAND_IMMEDIATE, /* the text of `value` */
-	OPERAND_FLAG,	   /* a condition (=@ccz): never in the template */
-	OPERAND_LABEL	   /* asm goto: `number` counts from 0 */
+	OPERAND_FLAG,      /* a condition (=@ccz): never in the template */
+	OPERAND_LABEL      /* asm goto: `number` counts from 0 */
 };
 
 struct operand {
@@ -38,11 +38,11 @@ struct operand {
 struct operands {
 	struct operand *items; /* in the order of $0, $1, … */
 	size_t count;
-	register_set outputs;  /* what the block may change: outputs and clobbers */
-	register_set inputs;   /* registers that arrive with a value, addresses of memory operands included */
+	register_set outputs; /* what the block may change: outputs and clobbers */
+	register_set inputs;  /* registers that arrive with a value, addresses of memory operands included */
 	register_set clobbers;
-	flag_set flags;	       /* that it may change */
-	bool memory;	       /* "memory" is clobbered */
+	flag_set flags; /* that it may change */
+	bool memory;    /* "memory" is clobbered */
 };
 
 #define cleanup_operands __attribute__((cleanup(operands_clear)))

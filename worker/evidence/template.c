@@ -31,7 +31,11 @@ static void name_general_x86(struct str *text, int number, unsigned bits, bool h
 	} else if (bits == 8 && number < 4) {
 		str_append_format(text, "%c%c", old[number][0], high ? 'h' : 'l');
 	} else {
-		str_append_format(text, "%s%s%s", bits == 64 ? "r" : bits == 32 ? "e" : "", old[number], bits == 8 ? "l" : "");
+		str_append_format(text, "%s%s%s",
+				  bits == 64   ? "r"
+				  : bits == 32 ? "e"
+					       : "",
+				  old[number], bits == 8 ? "l" : "");
 	}
 }
 
@@ -68,7 +72,11 @@ static void name_register_x86(const struct expansion *expansion, const struct op
 		str_append(text, "%");
 	if (number < X86_ZMM0) {
 		unsigned bits = general_bits_x86(modifier);
-		name_general_x86(text, number, modifier == 'V' ? 64 : bits > 0 ? bits : natural_bits(operand), modifier == 'h');
+		name_general_x86(text, number,
+				 modifier == 'V' ? 64
+				 : bits > 0      ? bits
+						 : natural_bits(operand),
+				 modifier == 'h');
 	} else if (number < X86_K0) {
 		char letter = modifier == 'x' ? 'x' : modifier == 't' ? 'y' : modifier == 'g' ? 'z' : '\0';
 		if (letter == '\0')
@@ -141,7 +149,8 @@ static bool constant_value(const struct operand *operand, long long *number)
 	return end != text && *end == '\0';
 }
 
-static int put_immediate(const struct expansion *expansion, const struct operand *operand, char modifier, struct error *error)
+static int put_immediate(const struct expansion *expansion, const struct operand *operand, char modifier,
+			 struct error *error)
 {
 	long long number = 0;
 	bool known = constant_value(operand, &number);
@@ -150,7 +159,8 @@ static int put_immediate(const struct expansion *expansion, const struct operand
 		return error_set(error, "an immediate operand has no value");
 	bool number_first = operand->value->text[0] == '-' || isdigit((unsigned char)operand->value->text[0]);
 	if (!known && number_first)
-		return error_set(error, "the value %s of an immediate operand is no whole number", operand->value->text);
+		return error_set(error, "the value %s of an immediate operand is no whole number",
+				 operand->value->text);
 	if (!expansion->x86 && known && number == 0 && (modifier == 'w' || modifier == 'x')) {
 		str_append_format(text, "%czr", modifier);
 		return 0;
@@ -196,12 +206,19 @@ static void put_address(const struct expansion *expansion, const struct operand 
 	str_append(text, expansion->intel ? "]" : ")");
 }
 
-static int check_modifier(const struct expansion *expansion, const struct operand *operand, char modifier, struct error *error)
+static int check_modifier(const struct expansion *expansion, const struct operand *operand, char modifier,
+			  struct error *error)
 {
-	static const char *const x86[] = {[OPERAND_REGISTER] = "bhwkqVxtgaAPcn", [OPERAND_MEMORY] = "bhwkqHPapcxtg",
-					  [OPERAND_IMMEDIATE] = "cPnapAbhwkqxl", [OPERAND_FLAG] = "", [OPERAND_LABEL] = "lPc"};
-	static const char *const arm64[] = {[OPERAND_REGISTER] = "wxbhsdqvac", [OPERAND_MEMORY] = "a",
-					    [OPERAND_IMMEDIATE] = "wxcnai", [OPERAND_FLAG] = "", [OPERAND_LABEL] = "lc"};
+	static const char *const x86[] = {[OPERAND_REGISTER] = "bhwkqVxtgaAPcn",
+					  [OPERAND_MEMORY] = "bhwkqHPapcxtg",
+					  [OPERAND_IMMEDIATE] = "cPnapAbhwkqxl",
+					  [OPERAND_FLAG] = "",
+					  [OPERAND_LABEL] = "lPc"};
+	static const char *const arm64[] = {[OPERAND_REGISTER] = "wxbhsdqvac",
+					    [OPERAND_MEMORY] = "a",
+					    [OPERAND_IMMEDIATE] = "wxcnai",
+					    [OPERAND_FLAG] = "",
+					    [OPERAND_LABEL] = "lc"};
 	if (modifier == '\0' || strchr(expansion->x86 ? x86[operand->kind] : arm64[operand->kind], modifier) != NULL)
 		return 0;
 	return error_set(error, "the operand modifier '%c' is not known here", modifier);
@@ -210,7 +227,8 @@ static int check_modifier(const struct expansion *expansion, const struct operan
 static int put_operand(const struct expansion *expansion, size_t number, char modifier, struct error *error)
 {
 	if (number >= expansion->operands->count)
-		return error_set(error, "the template refers to operand %zu of %zu", number, expansion->operands->count);
+		return error_set(error, "the template refers to operand %zu of %zu", number,
+				 expansion->operands->count);
 	const struct operand *operand = &expansion->operands->items[number];
 	if (check_modifier(expansion, operand, modifier, error) < 0)
 		return -1;
@@ -263,13 +281,15 @@ static const char *put_braced(const struct expansion *expansion, const char *at,
 		else if (strncmp(at, ":comment}", 9) == 0)
 			str_append(expansion->text, expansion->x86 ? "#" : "//");
 		else
-			error_set(error, "the template's ${%.*s} is not known here", (int)(close - at < 40 ? close - at : 40), at);
+			error_set(error, "the template's ${%.*s} is not known here",
+				  (int)(close - at < 40 ? close - at : 40), at);
 		return error->text == NULL ? close + 1 : NULL;
 	}
 	unsigned long number = strtoul(at, &rest, 10);
 	bool modified = rest[0] == ':' && rest + 2 == close;
 	if (rest != close && !modified) {
-		error_set(error, "the template's ${%.*s} is not known here", (int)(close - at < 40 ? close - at : 40), at);
+		error_set(error, "the template's ${%.*s} is not known here", (int)(close - at < 40 ? close - at : 40),
+			  at);
 		return NULL;
 	}
 	return put_operand(expansion, number, modified ? rest[1] : '\0', error) == 0 ? close + 1 : NULL;
@@ -317,8 +337,8 @@ static const char *put_escape(const struct expansion *expansion, const char *at,
 	return !shown || put_operand(expansion, number, '\0', error) == 0 ? rest : NULL;
 }
 
-int template_expand(const struct ir_block *block, const struct operands *operands, const struct machine *machine, size_t unique,
-		    struct str *text, struct error *error)
+int template_expand(const struct ir_block *block, const struct operands *operands, const struct machine *machine,
+		    size_t unique, struct str *text, struct error *error)
 {
 	bool x86 = machine_kind(machine) == MACHINE_X86_64;
 	const struct expansion expansion = {.block = block,
@@ -393,7 +413,8 @@ static const char *is_open(const char *text)
 		if (comment == NULL)
 			return "it has a comment that does not end";
 	}
-	if (count_directive(text, ".macro", false) != count_directive(text, ".endm", false) + count_directive(text, ".endmacro", false))
+	if (count_directive(text, ".macro", false) !=
+	    count_directive(text, ".endm", false) + count_directive(text, ".endmacro", false))
 		return "it has a macro that does not end";
 	if (count_directive(text, ".if", true) != count_directive(text, ".endif", false))
 		return "it has a condition that does not end";
@@ -404,17 +425,20 @@ static const char *is_open(const char *text)
 	return NULL;
 }
 
-/* Does a directive ask for more bytes or repetitions than any block needs?  (What an expression hides meets the time limit.) */
+/* Does a directive ask for more bytes or repetitions than any block needs?  (What an expression hides meets the time
+ * limit.) */
 static bool is_huge(const char *text)
 {
 	static const struct {
 		const char *word;
 		unsigned long long limit;
-	} directives[] = {{".fill", 1 << 20}, {".space", 1 << 20}, {".skip", 1 << 20},	  {".zero", 1 << 20},  {".org", 1 << 20},
-			  {".rept", 1 << 16}, {".rep", 1 << 16},   {".balign", 1 << 16}, {".p2align", 16}};
+	} directives[] = {{".fill", 1 << 20}, {".space", 1 << 20},  {".skip", 1 << 20},
+			  {".zero", 1 << 20}, {".org", 1 << 20},    {".rept", 1 << 16},
+			  {".rep", 1 << 16},  {".balign", 1 << 16}, {".p2align", 16}};
 	for (size_t i = 0; i < sizeof directives / sizeof directives[0]; i++) {
 		size_t length = strlen(directives[i].word);
-		for (const char *at = strstr(text, directives[i].word); at != NULL; at = strstr(at + length, directives[i].word)) {
+		for (const char *at = strstr(text, directives[i].word); at != NULL;
+		     at = strstr(at + length, directives[i].word)) {
 			const char *number = at + length + strspn(at + length, " \t(");
 			if (!is_word_byte(at[length]) && isdigit((unsigned char)*number) &&
 			    strtoull(number, NULL, 0) > directives[i].limit)

@@ -28,7 +28,8 @@ static struct value join_value(const struct value *a, const struct value *b)
 {
 	if (same_value(a, b))
 		return *a;
-	bool near = (a->kind == VALUE_ENTRY || a->kind == VALUE_NEAR) && (b->kind == VALUE_ENTRY || b->kind == VALUE_NEAR);
+	bool near =
+		(a->kind == VALUE_ENTRY || a->kind == VALUE_NEAR) && (b->kind == VALUE_ENTRY || b->kind == VALUE_NEAR);
 	if (near && a->number == b->number)
 		return (struct value){.kind = VALUE_NEAR, .number = a->number};
 	if (a->kind == VALUE_FLAGS && b->kind == VALUE_FLAGS)
@@ -114,12 +115,13 @@ static struct value get_slot(struct values *values, int64_t offset)
 static void forget_slots(struct values *values, int64_t offset, unsigned size)
 {
 	for (size_t i = 0; i < values->slot_count; i++)
-		if (values->slots[i].offset < offset + (int64_t)(size > 0 ? size : 16) && values->slots[i].offset + 8 > offset)
+		if (values->slots[i].offset < offset + (int64_t)(size > 0 ? size : 16) &&
+		    values->slots[i].offset + 8 > offset)
 			values->slots[i].value = unknown;
 }
 
-bool values_stack_place(const struct values *values, const struct instruction *instruction, const struct machine_memory *memory,
-			const struct machine *machine, int64_t *offset)
+bool values_stack_place(const struct values *values, const struct instruction *instruction,
+			const struct machine_memory *memory, const struct machine *machine, int64_t *offset)
 {
 	(void)instruction;
 	(void)machine;
@@ -143,7 +145,8 @@ static void move_stack(struct values *values, int stack, const struct instructio
 }
 
 /* The registers that are named before the address of a load or store, whole ones only. */
-static size_t named_registers(const struct instruction *instruction, const struct machine *machine, int *numbers, unsigned *size)
+static size_t named_registers(const struct instruction *instruction, const struct machine *machine, int *numbers,
+			      unsigned *size)
 {
 	size_t count = 0;
 	const char *at = instruction->operands;
@@ -205,10 +208,10 @@ static int only_register(register_set set)
 	return REGISTER_NONE;
 }
 
-static bool transfer_x86(struct values *values, const struct instruction *instruction, const struct machine_memory *memory,
-			 int64_t offset)
+static bool transfer_x86(struct values *values, const struct instruction *instruction,
+			 const struct machine_memory *memory, int64_t offset)
 {
-	static const char *const moves[] = {"mov",    "movabs", "movups",  "movaps",  "movdqu", "movdqa",
+	static const char *const moves[] = {"mov",    "movabs", "movups",  "movaps",  "movdqu",  "movdqa",
 					    "movupd", "movapd", "vmovups", "vmovaps", "vmovdqu", "vmovdqa"};
 	bool known = false;
 	for (size_t i = 0; i < sizeof moves / sizeof moves[0]; i++)
@@ -229,7 +232,8 @@ static bool transfer_x86(struct values *values, const struct instruction *instru
 /* ---- one instruction ---- */
 
 /* lea r, [base + constant]; add r, constant. */
-static bool is_near(const struct values *values, const struct instruction *instruction, int target, struct value *result)
+static bool is_near(const struct values *values, const struct instruction *instruction, int target,
+		    struct value *result)
 {
 	const char *name = instruction->mnemonic;
 	const struct value *from = &values->registers[target];
@@ -273,9 +277,10 @@ static void step_x87(struct values *values, const struct instruction *instructio
 	static const char *const two[] = {"fcompp", "fucompp"};
 	static const char *const down[] = {"fyl2x", "fyl2xp1", "fpatan", "fcompi", "fucompi", "fcomip", "fucomip"};
 	static const char *const up[] = {"fptan", "fsincos", "fxtract", "fild", "fbld"};
-	static const char *const still[] = {"fldcw",  "fnstcw", "fnstsw", "fnclex",  "fwait", "wait",	"fnop",	 "fcom",
-					    "fcomi",  "fucom",	"fucomi", "fxsave", "fnsave", "fnstenv", "fldenv", "fxsave64",
-					    "ficom",  "ftst",	"fxam",	  "ffree",  "fst",    "fist"};
+	static const char *const still[] = {"fldcw",  "fnstcw",  "fnstsw", "fnclex",   "fwait",  "wait",
+					    "fnop",   "fcom",    "fcomi",  "fucom",    "fucomi", "fxsave",
+					    "fnsave", "fnstenv", "fldenv", "fxsave64", "ficom",  "ftst",
+					    "fxam",   "ffree",   "fst",    "fist"};
 	const char *name = instruction->mnemonic;
 	if (!(instruction->registers_written & REGISTER(X86_X87)))
 		return;
@@ -349,7 +354,7 @@ static bool step_shape(struct values *values, const struct instruction *instruct
 	case SHAPE_PUSH:
 	case SHAPE_PUSH_FLAGS: {
 		struct value value = instruction->shape == SHAPE_PUSH_FLAGS ? flags_copy(values)
-				     : first != REGISTER_NONE		    ? values->registers[first]
+				     : first != REGISTER_NONE               ? values->registers[first]
 									    : unknown;
 		if (known)
 			set_slot(values, top + instruction->stack_change, value);
@@ -381,7 +386,8 @@ static bool step_shape(struct values *values, const struct instruction *instruct
 	return false;
 }
 
-static void step_other(struct values *values, const struct instruction *instruction, const struct machine *machine, int stack)
+static void step_other(struct values *values, const struct instruction *instruction, const struct machine *machine,
+		       int stack)
 {
 	bool x86 = machine_kind(machine) == MACHINE_X86_64;
 	int64_t offset = 0;
@@ -410,7 +416,8 @@ static void step_other(struct values *values, const struct instruction *instruct
 		forget_slots(values, offset, memory->size);
 }
 
-void values_step(struct values *values, const struct instruction *instruction, const struct machine *machine, bool local_call)
+void values_step(struct values *values, const struct instruction *instruction, const struct machine *machine,
+		 bool local_call)
 {
 	int stack = stack_register(machine);
 	struct value restored = unknown;
