@@ -386,6 +386,14 @@ void machine_add_memory(struct instruction *instruction, const struct machine_me
 		instruction->memory[instruction->memory_count++] = *memory;
 }
 
+bool machine_is_one_of(const char *name, const char *const *names, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	return false;
+}
+
 static void clear_facts(struct instruction *instruction, uint64_t address, unsigned size)
 {
 	memset(instruction, 0, sizeof *instruction);
