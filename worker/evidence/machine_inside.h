@@ -50,7 +50,11 @@ void machine_x86_flag_facts(const char *name, const cs_insn *decoded, struct ins
 /* From what capstone says to facts; everything but address, size and text. */
 void machine_x86_facts(const struct machine *machine, const cs_insn *decoded, struct instruction *instruction);
 void machine_arm64_facts(const struct machine *machine, const cs_insn *decoded, struct instruction *instruction);
-/* Instructions that capstone 4 does not know (atomics of ARMv8.1, authenticated branches, flag manipulation).  True:
+/* Instructions that capstone 4 does not know or takes for others: protection keys, rdpid, ktest.  True: known, and its
+ * size is filled in.
+ */
+bool machine_x86_extra(const uint8_t *bytes, size_t size, struct instruction *instruction);
+/* The same of AArch64 (atomics of ARMv8.1, authenticated branches, flag manipulation).  True:
  * known. */
 bool machine_arm64_extra(uint32_t word, struct instruction *instruction);
 

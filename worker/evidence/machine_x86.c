@@ -4,6 +4,7 @@
  * operand, that cdq writes rax, that syscall touches no register, and so on.  Flags are the business of
  * machine_x86_flags.c.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "evidence/machine_inside.h"
@@ -322,4 +323,56 @@ void machine_x86_facts(const struct machine *machine, const cs_insn *decoded, st
 	flow_facts(name, decoded, instruction);
 	shape_facts(machine, name, x86, instruction);
 	stack_facts(name, x86, instruction);
+}
+
+/* ---- what capstone 4 does not know ---- */
+
+/* rdpid r64: f3 [41] 0f c7 /7 */
+static bool rdpid(const uint8_t *bytes, size_t size, struct instruction *instruction)
+{
+	size_t rex = size > 1 && (bytes[1] & 0xf0) == 0x40 ? 1 : 0;
+	if (size < 4 + rex || bytes[0] != 0xf3 || bytes[1 + rex] != 0x0f || bytes[2 + rex] != 0xc7 ||
+	    bytes[3 + rex] < 0xf8)
+		return false;
+	static const char *const names[16] = {"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
+					      "r8",  "r9",  "r10", "r11", "r12", "r13", "r14", "r15"};
+	int number = (bytes[3 + rex] & 7) + (rex > 0 && bytes[1] & 1 ? 8 : 0);
+	instruction->size = (unsigned)(4 + rex);
+	instruction->registers_written = REGISTER(number);
+	snprintf(instruction->mnemonic, sizeof instruction->mnemonic, "rdpid");
+	snprintf(instruction->operands, sizeof instruction->operands, "%s", names[number]);
+	return true;
+}
+
+/* ktest{b,w,d,q} k, k: a VEX prefix of two or three bytes, opcode 99, two registers */
+static bool ktest(const uint8_t *bytes, size_t size, struct instruction *instruction)
+{
+	static const char letters[2][2] = {{'w', 'b'}, {'q', 'd'}};
+	size_t length = size >= 4 && bytes[0] == 0xc5 ? 2 : size >= 5 && bytes[0] == 0xc4 && bytes[1] == 0xe1 ? 3 : 0;
+	uint8_t last = length > 0 ? bytes[length - 1] : 0;
+	if (length == 0 || bytes[length] != 0x99 || (last & 0x7e) != 0x78 || bytes[length + 1] < 0xc0 ||
+	    (length == 2 && !(last & 0x80)))
+		return false;
+	unsigned first = bytes[length + 1] >> 3 & 7, second = bytes[length + 1] & 7;
+	instruction->size = (unsigned)length + 2;
+	instruction->registers_read = REGISTER(X86_K0 + first) | REGISTER(X86_K0 + second);
+	instruction->flags_written = FLAGS_X86_STATUS;
+	instruction->flags_cleared = FLAG_OF | FLAG_SF | FLAG_AF | FLAG_PF;
+	snprintf(instruction->mnemonic, sizeof instruction->mnemonic, "ktest%c",
+		 letters[length == 3 && last & 0x80][last & 1]);
+	snprintf(instruction->operands, sizeof instruction->operands, "k%u, k%u", first, second);
+	return true;
+}
+
+bool machine_x86_extra(const uint8_t *bytes, size_t size, struct instruction *instruction)
+{
+	if (size >= 3 && bytes[0] == 0x0f && bytes[1] == 0x01 && (bytes[2] == 0xee || bytes[2] == 0xef)) {
+		bool reads = bytes[2] == 0xee;
+		instruction->size = 3;
+		instruction->registers_read = reads ? R(RCX) : R(RAX) | R(RCX) | R(RDX);
+		instruction->registers_written = reads ? R(RAX) | R(RDX) : 0;
+		snprintf(instruction->mnemonic, sizeof instruction->mnemonic, "%s", reads ? "rdpkru" : "wrpkru");
+		return true;
+	}
+	return rdpid(bytes, size, instruction) || ktest(bytes, size, instruction);
 }
