@@ -35,7 +35,7 @@ static const char *joined(struct report_model *model, const json_t *list, const 
 {
 	size_t index;
 	json_t *item;
-	struct str text = {0};
+	cleanup_str struct str text = {0};
 	json_array_foreach (list, index, item)
 		if (json_is_string(item))
 			str_append_format(&text, "%s%s", text.length > 0 ? separator : "", json_string_value(item));
@@ -336,7 +336,7 @@ static void read_twins(struct report_model *model, const json_t *twins)
 		const json_t *edit = json_object_get(twin, "edit");
 		const json_t *parts = json_object_get(edit, "edits");
 		const char *outcome = text_of(twin, "outcome");
-		struct str text = {0};
+		cleanup_str struct str text = {0};
 		json_array_foreach (parts, number, part)
 			add_edit(&text, part);
 		if (json_array_size(parts) == 0)

@@ -289,9 +289,10 @@ void html_assembly(const struct html_page *page)
 		add_neighbour(page, best, true);
 	}
 	for (size_t i = 0; i < model->neighbour_count; i++) {
-		if (&model->neighbours[i] != best && model->neighbours[i].count > 0)
-			add_neighbour(page, &model->neighbours[i], false);
-		others += model->neighbours[i].count == 0;
+		const struct report_neighbour *neighbour = &model->neighbours[i];
+		others += neighbour->count == 0;
+		if (best != NULL && neighbour != best && neighbour->count > 0)
+			add_neighbour(page, neighbour, false);
 	}
 	if (others == 0)
 		return;

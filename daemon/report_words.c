@@ -109,7 +109,7 @@ const struct report_neighbour *report_compared(const struct report_model *model)
 
 char *report_untried_flips(const struct report_pass *pass)
 {
-	struct str text = {0};
+	cleanup_str struct str text = {0};
 	for (size_t i = 0; i < pass->count; i++)
 		if (!report_is_tried(&pass->flips[i]))
 			str_append_format(&text, "%s%s", text.length > 0 ? ", " : "",

@@ -24,6 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	cleanup_error struct error error = {0};
 	cleanup_free char *source = text_copy_range((const char *)data, size);
 	cleanup_free char *name = demangle(source);
+	require(*name != '\0' || *source == '\0');
 	int status = place_read_assembly(source, &regions, &labelled, &error);
 	require((status == 0) == (error.text == NULL));
 	if (status != 0)

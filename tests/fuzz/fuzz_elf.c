@@ -32,6 +32,7 @@ static void ask_functions(struct binary *binary)
 		const struct binary_function *function = &functions[i];
 		cleanup_free char *name = demangle(function->symbol);
 		cleanup_source_frames struct source_frames frames = {0};
+		require(*name != '\0');
 		require(binary_function_named(binary, function->symbol, 0) <= i);
 		const uint8_t *bytes = binary_bytes(binary, function->address, (size_t)function->size);
 		volatile uint8_t sink = bytes != NULL ? bytes[function->size - 1] : 0;
@@ -45,6 +46,7 @@ static void follow_probes(struct binary *binary)
 {
 	cleanup_machine struct machine *machine = NULL;
 	cleanup_regions struct regions regions = {0};
+	cleanup_flow_graph struct flow_graph graph = {0};
 	cleanup_error struct error error = {0};
 	const struct flow_question question = {.measured = true};
 	if (machine_open(&machine, binary_machine(binary), &error) != 0)
@@ -54,7 +56,7 @@ static void follow_probes(struct binary *binary)
 		cleanup_flow_path struct flow_path path = {0};
 		if (!regions.items[i].placed)
 			continue;
-		flow_region(&path, binary, machine, &regions.items[i], &question);
+		flow_region(&path, binary, machine, &regions.items[i], &question, &graph);
 		json_t *report = flow_path_json(&path, &regions.items[i], machine);
 		require(report != NULL);
 		json_decref(report);

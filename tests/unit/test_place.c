@@ -208,6 +208,26 @@ static void another_program_is_not_trusted(void **state)
 			    "the binary's function has other instructions: it was not built from this assembly");
 }
 
+/* Each assembler fills the room before a loop with nops of its own taste. */
+static void padding_of_another_form_is_no_difference(void **state)
+{
+	const struct place *place = *state;
+	build(place);
+	replace_in_assembly(place, "\n\tincl", "\n\tnopl (%rax)\n\tincl");
+	const char *const link[] = {
+		"clang", "--target=x86_64-linux-gnu", "-nostdlib", "-static", "-o", place->binary, place->assembly,
+		NULL};
+	assert_true(run(link));
+	replace_in_assembly(place, "\n\tnopl (%rax)", "\n\tnop\n\tnop\n\tnop");
+	cleanup_opened struct opened same = {0};
+	assert_int_equal(place_all(&same, place), 0);
+	assert_true(same.regions.items[2].placed);
+	replace_in_assembly(place, "\n\tnop\n\tnop\n\tnop", "\n\tnop\n\tmov %al, %al");
+	cleanup_opened struct opened other = {0};
+	assert_int_equal(place_all(&other, place), 0);
+	assert_false(other.regions.items[2].placed);
+}
+
 static void a_function_that_is_not_there_is_said(void **state)
 {
 	const struct place *place = *state;
@@ -412,6 +432,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(blocks_are_found_where_they_stand, make_place, remove_place),
 		cmocka_unit_test_setup_teardown(another_program_is_not_trusted, make_place, remove_place),
+		cmocka_unit_test_setup_teardown(padding_of_another_form_is_no_difference, make_place, remove_place),
 		cmocka_unit_test_setup_teardown(a_function_that_is_not_there_is_said, make_place, remove_place),
 		cmocka_unit_test_setup_teardown(a_stripped_binary_is_said, make_place, remove_place),
 		cmocka_unit_test_setup_teardown(instructions_are_matched_whatever_the_registers, make_place,

@@ -410,6 +410,78 @@ static void what_is_not_known_gets_no_heading(void **state)
 	}
 }
 
+/* A model without a database: one bad cell and what was gathered of it.  Takes over the reference. */
+static void write_reports_of(json_t *evidence)
+{
+	struct report_model model = {.state_folder = text_copy("/nowhere"), .same_text = -1};
+	cleanup_str struct str reports = {0};
+	model.about.name = text_copy("a");
+	model.about.state = text_copy("finished");
+	model.about.notes = text_copy("");
+	model.about.file = text_copy("f");
+	model.first_bad.combination = text_copy("x=y");
+	model.first_bad.outcome = text_copy("fail");
+	model.first_bad.cell_key = text_copy("k");
+	report_model_take(&model, evidence, verdict_judge(evidence, "f"));
+	report_text(&model, 1, "", &reports);
+	report_markdown(&model, 1, "", &reports);
+	report_json(&model, 1, "", &reports);
+	report_html(&model, 1, "", &reports);
+	assert_true(reports.length > 1000);
+	report_model_clear(&model);
+}
+
+/* Replaces the value that is number *number of a tree, counted from the root, and says whether there is one. */
+static bool replace_value(json_t *tree, size_t *number, const json_t *with)
+{
+	size_t index;
+	const char *key;
+	json_t *value;
+	json_object_foreach (tree, key, value) {
+		if ((*number)-- == 0)
+			return json_object_set_new(tree, key, json_deep_copy(with)) == 0;
+		if (replace_value(value, number, with))
+			return true;
+	}
+	json_array_foreach (tree, index, value) {
+		if ((*number)-- == 0)
+			return json_array_set_new(tree, index, json_deep_copy(with)) == 0;
+		if (replace_value(value, number, with))
+			return true;
+	}
+	return false;
+}
+
+/* Each member in turn is of each type that it should not be. */
+static void evidence_of_any_shape_makes_a_report(void **state)
+{
+	(void)state;
+	json_t *others = json_loads("[null, true, 7, -1.5, \"\", [], {}, [\"\", null, 3], {\"text\": [1]}, [[]]]", 0, NULL);
+	json_t *evidence = read_evidence();
+	assert_non_null(others);
+	json_t *first = json_array_get(json_object_get(evidence, "neighbours"), 0);
+	json_t *build = json_pack("{s:s, s:O}", "outcome", "pass", "data", json_object_get(evidence, "build"));
+	json_object_set_new(evidence, "build", build);
+	json_t *passes = json_pack("{s:s, s:O}", "outcome", "pass", "data", json_object_get(evidence, "passes"));
+	json_object_set_new(evidence, "passes", passes);
+	json_object_set_new(first, "outcome", json_string("pass"));
+	for (size_t i = 0;; i++) {
+		bool there = true;
+		for (size_t j = 0; there && j < json_array_size(others); j++) {
+			size_t number = i;
+			json_t *changed = json_deep_copy(evidence);
+			there = replace_value(changed, &number, json_array_get(others, j));
+			write_reports_of(changed);
+		}
+		if (!there) {
+			assert_true(i > 200); /* it did go through the tree */
+			break;
+		}
+	}
+	json_decref(evidence);
+	json_decref(others);
+}
+
 /* ---- hostile text ---- */
 
 #define HOSTILE                                                                                                                    \
@@ -954,6 +1026,7 @@ int main(void)
 		cmocka_unit_test(formats_have_names),
 		in_quick_place(the_evidence_is_in_every_format),
 		in_quick_place(what_is_not_known_gets_no_heading),
+		cmocka_unit_test(evidence_of_any_shape_makes_a_report),
 		in_quick_place(hostile_text_does_not_reach_a_terminal),
 		in_quick_place(hostile_text_makes_no_markdown),
 		in_quick_place(hostile_text_makes_no_html),

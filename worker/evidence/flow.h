@@ -93,10 +93,13 @@ const char *flow_state_name(enum flow_state state);
  */
 json_t *flow_path_json(const struct flow_path *path, const struct region *region, struct machine *machine);
 
-/* Follow one placed region: builds the graph of its function.  `question` without start and end, which are the
- * region's. */
+/*
+ * Follow one placed region.  `question` without start and end, which are the region's.  `graph` starts as {0} and is
+ * the caller's to clear: it keeps the last function, so that the regions of one function, asked about in a row, share
+ * the work.
+ */
 void flow_region(struct flow_path *path, struct binary *binary, struct machine *machine, const struct region *region,
-		 const struct flow_question *question);
+		 const struct flow_question *question, struct flow_graph *graph);
 
 /*
  * Every probe of a binary, or every block of `assembly` (paths of .s files of the same build; NULL or empty: the

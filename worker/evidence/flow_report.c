@@ -215,8 +215,8 @@ json_t *flow_path_json(const struct flow_path *path, const struct region *region
 
 /* ---- a region, a binary ---- */
 
-static void follow_in(struct flow_path *path, struct binary *binary, struct machine *machine,
-		      const struct region *region, const struct flow_question *question, struct flow_graph *graph)
+void flow_region(struct flow_path *path, struct binary *binary, struct machine *machine, const struct region *region,
+		 const struct flow_question *question, struct flow_graph *graph)
 {
 	cleanup_error struct error error = {0};
 	const struct binary_function *function = binary_function_at(binary, region->start);
@@ -240,13 +240,6 @@ static void follow_in(struct flow_path *path, struct binary *binary, struct mach
 		}
 	}
 	flow_follow(path, binary, machine, graph, &asked);
-}
-
-void flow_region(struct flow_path *path, struct binary *binary, struct machine *machine, const struct region *region,
-		 const struct flow_question *question)
-{
-	cleanup_flow_graph struct flow_graph graph = {0};
-	follow_in(path, binary, machine, region, question, &graph);
 }
 
 static json_t *not_placed_json(const struct region *region)
@@ -276,7 +269,7 @@ static void follow_all(json_t *report, const struct regions *regions, struct bin
 		}
 		if (region->start == region->end)
 			continue; /* nothing but a barrier for the compiler */
-		follow_in(&path, binary, machine, region, &question, &graph);
+		flow_region(&path, binary, machine, region, &question, &graph);
 		counts[path.state]++;
 		json_array_append_new(paths, flow_path_json(&path, region, machine));
 	}

@@ -38,7 +38,7 @@ static void remember(struct look *look, const struct flow_path *path)
 }
 
 /* A block that the audit found clean destroys nothing; one that it does not know is measured by what it leaves changed. */
-static void follow(struct look *look, const struct region *region, json_t *paths)
+static void follow(struct look *look, const struct region *region, struct flow_graph *graph, json_t *paths)
 {
 	cleanup_flow_path struct flow_path path = {0};
 	const struct audit_block *block = find_block(look, region);
@@ -49,7 +49,7 @@ static void follow(struct look *look, const struct region *region, json_t *paths
 	}
 	if (block != NULL && question.flags == 0 && question.registers == 0)
 		return;
-	flow_region(&path, look->binary, look->machine, region, &question);
+	flow_region(&path, look->binary, look->machine, region, &question, graph);
 	if (path.state == FLOW_CLEAN)
 		return;
 	if (path.state == FLOW_BROKEN)
@@ -94,6 +94,7 @@ int look_at_paths(struct look *look, struct error *error)
 	size_t index;
 	json_t *assembly;
 	cleanup_regions struct regions regions = {0};
+	cleanup_flow_graph struct flow_graph graph = {0};
 	json_t *paths = json_array();
 	(void)error;
 	json_object_set_new(look->answer, "paths", paths);
@@ -103,7 +104,7 @@ int look_at_paths(struct look *look, struct error *error)
 		place(look, json_string_value(assembly), &regions);
 	for (size_t i = 0; i < regions.count && json_array_size(paths) < MOST_PATHS; i++)
 		if (regions.items[i].placed)
-			follow(look, &regions.items[i], paths);
+			follow(look, &regions.items[i], &graph, paths);
 	tell_not_placed(look, &regions);
 	return 0;
 }

@@ -386,6 +386,14 @@ void machine_add_memory(struct instruction *instruction, const struct machine_me
 		instruction->memory[instruction->memory_count++] = *memory;
 }
 
+bool machine_is_one_of(const char *name, const char *const *names, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	return false;
+}
+
 static void clear_facts(struct instruction *instruction, uint64_t address, unsigned size)
 {
 	memset(instruction, 0, sizeof *instruction);
@@ -395,14 +403,15 @@ static void clear_facts(struct instruction *instruction, uint64_t address, unsig
 	instruction->second = REGISTER_NONE;
 }
 
-static int decode_extra(const uint8_t *bytes, size_t size, uint64_t address, struct instruction *instruction)
+static int decode_extra(const struct machine *machine, const uint8_t *bytes, size_t size, uint64_t address,
+			struct instruction *instruction)
 {
 	if (size < 4)
 		return 0;
 	clear_facts(instruction, address, 4);
 	uint32_t word =
 		(uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
-	return machine_arm64_extra(word, instruction);
+	return machine->kind == MACHINE_AARCH64 && machine_arm64_extra(word, instruction);
 }
 
 int machine_decode(struct machine *machine, const uint8_t *bytes, size_t size, uint64_t address,
@@ -412,8 +421,12 @@ int machine_decode(struct machine *machine, const uint8_t *bytes, size_t size, u
 	size_t left = size;
 	uint64_t next = address;
 	cs_insn *decoded = machine->decoded;
+	clear_facts(instruction, address, 0);
+	/* First: capstone takes rdpid for rdseed, which changes the flags. */
+	if (machine->kind == MACHINE_X86_64 && machine_x86_extra(bytes, size, instruction))
+		return 1;
 	if (!cs_disasm_iter(machine->handle, &at, &left, &next, decoded))
-		return machine->kind == MACHINE_AARCH64 && decode_extra(bytes, size, address, instruction);
+		return decode_extra(machine, bytes, size, address, instruction);
 	clear_facts(instruction, address, decoded->size);
 	snprintf(instruction->mnemonic, sizeof instruction->mnemonic, "%s", decoded->mnemonic);
 	snprintf(instruction->operands, sizeof instruction->operands, "%s", decoded->op_str);

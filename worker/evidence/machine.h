@@ -2,8 +2,8 @@
  * One machine instruction as facts: what it reads and writes (registers, flags, memory, stack) and where control goes.
  *
  * The wall around capstone: nothing of it shows here.  capstone 4's facts about flags and accesses are wrong for a
- * number of instructions; machine_x86.c and machine_arm64.c hold the tables of corrections, tests/unit/test_machine.c a
- * row for each.  It knows nothing of files, functions or promises.
+ * number of instructions; machine_x86*.c and machine_arm64.c hold the tables of corrections, tests/unit/test_machine.c
+ * a row for each.  It knows nothing of files, functions or promises.
  */
 #ifndef BISECTD_WORKER_EVIDENCE_MACHINE_H
 #define BISECTD_WORKER_EVIDENCE_MACHINE_H

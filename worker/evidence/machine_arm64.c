@@ -13,20 +13,12 @@
 /* The system registers of msr and mrs, as op0:op1:CRn:CRm:op2. */
 enum { SYSTEM_NZCV = 0xda10, SYSTEM_FPSR = 0xda21 };
 
-static bool is_one_of(const char *name, const char *const *names, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (strcmp(name, names[i]) == 0)
-			return true;
-	return false;
-}
-
 /* ---- operands ---- */
 
 static bool is_comparison(const char *name)
 {
 	static const char *const names[] = {"cmp", "cmn", "tst", "ccmp", "ccmn", "fcmp", "fcmpe", "fccmp", "fccmpe"};
-	return is_one_of(name, names, COUNT(names));
+	return machine_is_one_of(name, names, COUNT(names));
 }
 
 /* How a register operand is accessed, corrected. */
@@ -37,7 +29,7 @@ static unsigned access_of(const char *name, const cs_arm64_op *operand, unsigned
 					    "ubfm", "movi", "mvni", "fmov", "mrs",  "tbl",  "dup",   "umov",  "smov"};
 	if (is_comparison(name))
 		return CS_AC_READ;
-	if (index == 0 && operand->vector_index < 0 && is_one_of(name, fresh, COUNT(fresh)))
+	if (index == 0 && operand->vector_index < 0 && machine_is_one_of(name, fresh, COUNT(fresh)))
 		return CS_AC_WRITE;
 	if (strcmp(name, "msr") == 0)
 		return CS_AC_READ;
@@ -163,7 +155,7 @@ static void system_register(const char *name, const cs_arm64 *arm, struct instru
 static bool is_arithmetic_on_floats(const char *name)
 {
 	static const char *const exact[] = {"fmov", "fcsel", "fabs", "fneg"};
-	return (name[0] == 'f' && !is_one_of(name, exact, COUNT(exact))) || strcmp(name, "scvtf") == 0 ||
+	return (name[0] == 'f' && !machine_is_one_of(name, exact, COUNT(exact))) || strcmp(name, "scvtf") == 0 ||
 	       strcmp(name, "ucvtf") == 0;
 }
 
@@ -177,13 +169,13 @@ static void flag_facts(const char *name, const cs_arm64 *arm, struct instruction
 		instruction->condition = CONDITION_ARM + (int)arm->cc - 1;
 		instruction->flags_read = machine_condition_flags(instruction->condition);
 	}
-	if (is_one_of(shown, carry, COUNT(carry)))
+	if (machine_is_one_of(shown, carry, COUNT(carry)))
 		instruction->flags_read |= FLAG_C;
 	if (arm->update_flags && strcmp(name, "msr") != 0)
 		instruction->flags_written = FLAGS_NZCV;
-	if (is_one_of(shown, logical, COUNT(logical)))
+	if (machine_is_one_of(shown, logical, COUNT(logical)))
 		instruction->flags_cleared = FLAG_C | FLAG_V;
-	if (is_one_of(shown, subtraction, COUNT(subtraction)) && same_registers(arm)) {
+	if (machine_is_one_of(shown, subtraction, COUNT(subtraction)) && same_registers(arm)) {
 		instruction->flags_set = FLAG_Z | FLAG_C;
 		instruction->flags_cleared = FLAG_N | FLAG_V;
 	}
@@ -205,7 +197,7 @@ static void flow_facts(const char *name, const cs_arm64 *arm, struct instruction
 					    : MACHINE_BRANCH;
 	else if (strcmp(name, "br") == 0)
 		instruction->flow = MACHINE_JUMP;
-	else if (is_one_of(name, branches, COUNT(branches)))
+	else if (machine_is_one_of(name, branches, COUNT(branches)))
 		instruction->flow = MACHINE_BRANCH;
 	else if (strcmp(name, "bl") == 0 || strcmp(name, "blr") == 0)
 		instruction->flow = MACHINE_CALL;
@@ -273,7 +265,7 @@ static void shape_facts(const struct machine *machine, const char *name, const c
 		first = machine_part(machine, arm->operands[0].reg);
 	if (arm->op_count > 1 && arm->operands[1].type == ARM64_OP_REG)
 		second = machine_part(machine, arm->operands[1].reg);
-	if (is_one_of(name, nothing, COUNT(nothing)))
+	if (machine_is_one_of(name, nothing, COUNT(nothing)))
 		instruction->shape = SHAPE_NOTHING;
 	if (strcmp(name, "hint") == 0)
 		hint_facts(arm, instruction);

@@ -69,6 +69,18 @@ static int assemble(const struct str *labelled, struct machine *machine, const s
 
 /* ---- comparing ---- */
 
+/* How many bytes of nothing but nops there are: padding before the target of a loop, which each assembler fills in its
+ * own way. */
+static size_t padding(const uint8_t *bytes, size_t size, struct machine *machine)
+{
+	struct instruction instruction;
+	size_t length = 0;
+	while (machine_decode(machine, bytes + length, size - length, 0, &instruction) &&
+	       strncmp(instruction.mnemonic, "nop", 3) == 0)
+		length += instruction.size;
+	return length;
+}
+
 /* The function of the object against one of the binary: the same instructions but for what relocations fill in. */
 static bool same_code(struct binary *object, const struct binary_function *ours, struct binary *binary,
 		      const struct binary_function *theirs, struct machine *machine)
@@ -86,9 +98,12 @@ static bool same_code(struct binary *object, const struct binary_function *ours,
 		size_t step = machine_decode(machine, left + at, size - at, ours->address + at, &instruction)
 				      ? instruction.size
 				      : 1;
-		if (!binary_relocated(object, ours->address + at, step) && memcmp(left + at, right + at, step) != 0)
+		bool same =
+			binary_relocated(object, ours->address + at, step) || memcmp(left + at, right + at, step) == 0;
+		size_t skipped = same ? 0 : padding(left + at, size - at, machine);
+		if (!same && (skipped == 0 || skipped != padding(right + at, size - at, machine)))
 			return false;
-		at += step;
+		at += same ? step : skipped;
 	}
 	return true;
 }
