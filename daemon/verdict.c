@@ -225,21 +225,35 @@ static enum holds pass_is_named(const struct facts *facts, struct str *text)
 	return HOLDS;
 }
 
-static enum holds assembly_differs(const struct facts *facts, struct str *text)
+/* Of the good cells next to the bad one the one whose code differs least; both sides of a far boundary say less. */
+static const json_t *nearest_comparison(const json_t *evidence, const json_t **nearest)
 {
 	size_t index;
 	json_t *neighbour;
-	json_array_foreach (json_object_get(facts->evidence, "neighbours"), index, neighbour) {
+	const json_t *best = NULL;
+	json_array_foreach (json_object_get(evidence, "neighbours"), index, neighbour) {
 		const json_t *comparison = get(get(neighbour, "data"), "comparison");
-		if (comparison == NULL)
+		if (comparison == NULL || get(neighbour, "axis") == NULL ||
+		    (best != NULL && number_of(comparison, "changed", 0) >= number_of(best, "changed", 0)))
 			continue;
-		str_append_format(text, "The function was compared with the good neighbour %s=%s: %lld instructions differ",
-				  text_of(neighbour, "axis", "?"), text_of(neighbour, "value", "?"),
-				  number_of(comparison, "changed", 0));
-		return HOLDS;
+		best = comparison;
+		*nearest = neighbour;
 	}
-	str_append(text, "No good neighbour's assembly could be compared");
-	return NOT_KNOWN;
+	return best;
+}
+
+static enum holds assembly_differs(const struct facts *facts, struct str *text)
+{
+	const json_t *neighbour = NULL;
+	const json_t *comparison = nearest_comparison(facts->evidence, &neighbour);
+	if (comparison == NULL) {
+		str_append(text, "No good neighbour's assembly could be compared");
+		return NOT_KNOWN;
+	}
+	str_append_format(text, "Compared with the good neighbour %s=%s the function differs in %lld instructions, and %lld are the same",
+			  text_of(neighbour, "axis", "?"), text_of(neighbour, "value", "?"), number_of(comparison, "changed", 0),
+			  number_of(comparison, "same", 0));
+	return HOLDS;
 }
 
 static enum holds no_unsafe_code(const struct facts *facts, struct str *text)

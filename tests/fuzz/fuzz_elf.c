@@ -31,6 +31,7 @@ static void ask_functions(struct binary *binary)
 	for (size_t i = 0; i < count && i < 64; i++) {
 		const struct binary_function *function = &functions[i];
 		cleanup_free char *name = demangle(function->symbol);
+		require(name[0] != '\0' || function->symbol[0] == '\0');
 		cleanup_source_frames struct source_frames frames = {0};
 		require(*name != '\0');
 		require(binary_function_named(binary, function->symbol, 0) <= i);

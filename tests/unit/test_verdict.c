@@ -118,7 +118,7 @@ static void each_reason_says_what_was_seen(void **state)
 		     {"path", "`sub rdi, rsi`, then `xor rax, rax`, then `jne` in task; jne is never taken."},
 		     {"twin", "corrected, and nothing else changed"},
 		     {"pass", "pass 7 of 100, isel on f: where it shows, not whose fault it is."},
-		     {"assembly", "the good neighbour profile=dev: 9 instructions differ."}};
+		     {"assembly", "the good neighbour profile=dev the function differs in 9 instructions"}};
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
 		const json_t *entry = reason(verdict, cases[i].kind);
 		assert_true(json_is_true(json_object_get(entry, "holds")));

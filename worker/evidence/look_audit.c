@@ -55,10 +55,10 @@ int look_at_contracts(struct look *look, struct error *error)
 		not_judged += look->audits[i].not_judged;
 		violations += look->audits[i].violations;
 	}
-	/* a file that could not be read may hold anything */
+	not_judged += unread; /* a file that could not be read may hold anything */
 	json_object_set_new(look->answer, "audit",
 			    json_pack("{s:I, s:I, s:I, s:I, s:o}", "files", (json_int_t)look->audit_count, "judged", (json_int_t)judged,
-				      "not_judged", (json_int_t)(not_judged + unread), "violations", (json_int_t)violations, "blocks", blocks));
+				      "not_judged", (json_int_t)not_judged, "violations", (json_int_t)violations, "blocks", blocks));
 	return 0;
 }
 

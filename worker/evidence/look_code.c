@@ -12,6 +12,7 @@
 
 enum {
 	MOST_FUNCTIONS = 3,
+	MOST_MARKS = 200,
 	TEXT_LIMIT = 256 << 20, /* of IR, assembly and MIR files */
 	SIDE_BY_SIDE_WIDTH = 160,
 	ROWS_AROUND = 12, /* of the comparison that go into the answer, around each deciding one */
@@ -74,25 +75,94 @@ static void list_accused(const struct look *look, struct strlist *symbols)
 		}
 }
 
-/* The bad cell's functions in this program: by symbol, else by name, because other compilers hash otherwise. */
+/*
+ * A function by what it is made of, because its symbol and even its name differ between compilers and levels of inlining (an async fn is
+ * found in GenFuture::poll, in run::{{closure}}, or by itself): the names of functions in it, each kind of closure alike.
+ */
+static char *mark_of(const char *name)
+{
+	struct str mark = {0};
+	size_t depth = 0;
+	for (; *name != '\0'; name++) {
+		if (*name == '{' && depth++ == 0)
+			str_append(&mark, "{}");
+		if (depth == 0)
+			str_append_bytes(&mark, name, 1);
+		if (*name == '}' && depth > 0)
+			depth--;
+	}
+	return str_steal(&mark);
+}
+
+static bool is_library(const char *name)
+{
+	return name[0] == '<' || text_starts_with(name, "core::") || text_starts_with(name, "std::") || text_starts_with(name, "alloc::");
+}
+
+static void add_mark(json_t *marks, const char *name)
+{
+	if (name == NULL || is_library(name) || json_array_size(marks) >= MOST_MARKS)
+		return;
+	cleanup_free char *mark = mark_of(name);
+	json_array_append_new(marks, json_string(mark));
+}
+
+/* Those that accused blocks were written in weigh most. */
+static json_t *list_marks(const struct look *look, const struct listing_function *function, json_t **accused)
+{
+	json_t *marks = json_array();
+	*accused = json_array();
+	for (size_t i = 0; i < look->audit_count; i++)
+		for (size_t j = 0; j < look->audits[i].module.block_count; j++) {
+			const struct audit_block *block = &look->audits[i].blocks[j];
+			if (block->violation_count > 0 && strcmp(block->ir->symbol, function->symbol) == 0 && block->ir->location_count > 0)
+				add_mark(*accused, block->ir->locations[0].function);
+		}
+	add_mark(marks, function->name);
+	for (size_t i = 0; i < function->inlined.count; i++)
+		add_mark(marks, function->inlined.items[i]);
+	return marks;
+}
+
+static size_t count_marks(const struct strlist *own, const json_t *marks)
+{
+	size_t index;
+	json_t *mark;
+	size_t count = 0;
+	json_array_foreach (marks, index, mark)
+		count += strlist_contains(own, json_string_value(mark));
+	return count;
+}
+
+static size_t likeness(const json_t *bad, const struct listing_function *candidate)
+{
+	cleanup_strlist struct strlist own = {0};
+	if (text_equal(candidate->symbol, json_string_value(json_object_get(bad, "symbol"))))
+		return SIZE_MAX;
+	strlist_add_owned(&own, mark_of(candidate->name));
+	for (size_t i = 0; i < candidate->inlined.count; i++)
+		if (!is_library(candidate->inlined.items[i]))
+			strlist_add_owned(&own, mark_of(candidate->inlined.items[i]));
+	return MOST_MARKS * count_marks(&own, json_object_get(bad, "accused")) + count_marks(&own, json_object_get(bad, "marks"));
+}
+
+/* The bad cell's functions in this program: of those that are equally alike the largest. */
 static void list_same(const json_t *bad, const struct listing_functions *all, struct strlist *symbols)
 {
 	size_t index;
 	json_t *function;
 	json_array_foreach (json_object_get(bad, "functions"), index, function) {
-		const char *symbol = json_string_value(json_object_get(function, "symbol"));
-		const char *name = json_string_value(json_object_get(function, "name"));
 		const struct listing_function *best = NULL;
+		size_t most = 0;
 		for (size_t i = 0; i < all->count; i++) {
 			const struct listing_function *candidate = &all->items[i];
-			if (text_equal(candidate->symbol, symbol)) {
+			size_t alike = likeness(function, candidate);
+			if (alike > most || (alike == most && most > 0 && candidate->size > best->size)) {
 				best = candidate;
-				break;
+				most = alike;
 			}
-			if (text_equal(candidate->name, name) && (best == NULL || candidate->size > best->size))
-				best = candidate;
 		}
-		if (best != NULL)
+		if (best != NULL && !strlist_contains(symbols, best->symbol))
 			strlist_add(symbols, best->symbol);
 	}
 }
@@ -111,7 +181,7 @@ static bool choose(struct look *look, const json_t *bad, struct listing_function
 	else if (pattern == NULL)
 		list_accused(look, &symbols);
 	if (pattern == NULL && symbols.count == 0) {
-		look_miss(look, bad != NULL ? "none of the bad cell's functions is in this program by that name"
+		look_miss(look, bad != NULL ? "nothing in this program resembles the bad cell's functions"
 					    : "no function was accused: name the one that holds the place of interest, \"evidence: {function: "
 					      "REGEX}\", to have it listed");
 		return false;
@@ -256,9 +326,11 @@ static int list_function(struct look *look, size_t number, const struct listing_
 	cleanup_str struct str text = {0};
 	cleanup_free char *name = text_format("%zu-disassembly.txt", number);
 	cleanup_free char *title = text_format("%s: disassembled from the program that ran", function->name);
+	json_t *accused;
+	json_t *marks = list_marks(look, function, &accused);
 	json_array_append_new(json_object_get(look->answer, "functions"),
-			      json_pack("{s:s, s:s, s:I, s:s?}", "symbol", function->symbol, "name", function->name, "size",
-					(json_int_t)function->size, "why", function->why));
+			      json_pack("{s:s, s:s, s:I, s:s?, s:o, s:o}", "symbol", function->symbol, "name", function->name, "size",
+					(json_int_t)function->size, "why", function->why, "accused", accused, "marks", marks));
 	cleanup_error struct error trouble = {0};
 	if (disassemble(look, look->binary, function, &code, &trouble) < 0) {
 		look_miss(look, "%s is not disassembled: %s", function->name, error_text(&trouble));
