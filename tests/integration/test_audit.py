@@ -110,6 +110,12 @@ def test_c_cases_are_judged_right(target, table, clean, tmp_path):
     compare(table, clean, found_in(report))
 
 
+@pytest.mark.parametrize("level", ["-O0", "-O2"])
+def test_idioms_of_c_libraries_are_clean(level):
+    done = audit("--clang", Path(cases.__file__).with_name("idioms.c"), "--", level)
+    assert (done.returncode, len(done.stdout.splitlines())) == (0, 1), done.stdout
+
+
 PROBE = r"""
 #![crate_type = "lib"]
 use std::arch::asm;

@@ -396,6 +396,22 @@ static void test_json_says_who_broke_what(void **state)
 	json_decref(json);
 }
 
+static void test_what_ways_that_meet_destroy_is_blamed_on_an_instruction(void **state)
+{
+	static const struct row row = {
+		X86, true,
+		"void asm sideeffect alignstack inteldialect \"2: xchg rbx, r12\\0Ajrcxz 2b\", \"" RUST_X86 "\"()", ""};
+	(void)state;
+	cleanup_audit struct audit audit = {0};
+	cleanup_error struct error error = {0};
+	const struct audit_options options = {0};
+	cleanup_free char *text = module_text(&row);
+	assert_int_equal(audit_ir_text(&audit, "test.ll", text, strlen(text), &options, &error), 0);
+	assert_int_equal(audit.blocks[0].violation_count, 1);
+	assert_string_equal(audit.blocks[0].violations[0].what, "rbx, r12");
+	assert_int_equal(audit.blocks[0].violations[0].instruction, 0);
+}
+
 static void test_a_module_without_blocks_needs_no_assembler(void **state)
 {
 	static const char text[] = "target triple = \"riscv64\"\ndefine void @f() {\n  ret void\n}\n";
@@ -420,6 +436,7 @@ int main(void)
 		cmocka_unit_test(test_an_assembler_that_is_not_there_is_an_error),
 		cmocka_unit_test(test_crates_are_known_by_their_folders),
 		cmocka_unit_test(test_json_says_who_broke_what),
+		cmocka_unit_test(test_what_ways_that_meet_destroy_is_blamed_on_an_instruction),
 		cmocka_unit_test(test_a_module_without_blocks_needs_no_assembler),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,8 +23,7 @@
 enum {
 	ROUNDS_MAX = 16,
 	BATCH = 4096, /* blocks in one process: an ELF file numbers its sections up to 65,280 without tricks */
-	OUTPUT_LIMIT = 8 << 20,  /* bytes of messages */
-	OBJECT_LIMIT = 256 << 20 /* bytes */
+	OUTPUT_LIMIT = 8 << 20, /* bytes of messages */
 };
 
 /* AArch64: everything that an assembler may know.  What this one does not know is left out after its first complaint.
@@ -316,7 +315,7 @@ static int assemble_members(struct run *run, const size_t *from, size_t count, s
 		if (attempt(run, members, open, &end, &why, error) < 0)
 			return -1;
 		if (end == ATTEMPT_GOOD)
-			return assemble_read_object(run->object, OBJECT_LIMIT, run->blocks, members, open, error);
+			return assemble_read_object(run->object, run->blocks, members, open, error);
 		if (end == ATTEMPT_BLAMED)
 			continue;
 		if (open == 1) {

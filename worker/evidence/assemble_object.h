@@ -5,7 +5,7 @@
 #include "evidence/assemble.h"
 
 /* Every one of blocks[members[i]] ends up with bytes or refused.  -1 where the file is no such object. */
-int assemble_read_object(const char *path, size_t limit, struct assembly *blocks, const size_t *members, size_t count,
+int assemble_read_object(const char *path, struct assembly *blocks, const size_t *members, size_t count,
 			 struct error *error);
 
 #endif

@@ -97,6 +97,10 @@ static void find_destroyers(const struct walk *walk, struct destroyers *destroye
 			if (before->flags & ~after.flags & (flag_set)1 << i)
 				destroyers->flags[i] = index;
 	}
+	/* lost where ways meet, each of which keeps it in a place of its own */
+	for (int i = 0; i < VALUES_REGISTERS; i++)
+		if (destroyers->registers[i] == count)
+			destroyers->registers[i] = walk_last_writer(walk, i);
 }
 
 /* The last one that took one of these flags away. */
