@@ -166,6 +166,7 @@ struct config {
 	char *text; /* the whole file: stored with the investigation */
 	char *name; /* [a-z0-9][a-z0-9-]*, at most 64 characters */
 	char *question; /* or NULL */
+	char *report_url; /* where people find the report that a run leaves in <state>/reports/; {name} is replaced; or NULL */
 	long long workers; /* 0: as many as processors; at most 256 */
 	long long confirm; /* further runs of the first bad cell before it is posted: default 3, 0..100 */
 	long long retries; /* how often an attempt that ended in `error` is tried again: default 2, 0..10 */

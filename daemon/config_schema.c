@@ -422,6 +422,7 @@ static void finish_investigation(struct config_reader *reader, const struct conf
 static const struct config_field investigation_fields[] = {
 	ROW("name", line, config, name, .required = true, .check = config_must_be_investigation),
 	ROW("question", text, config, question),
+	ROW("report_url", line, config, report_url, .check = config_must_be_web_url),
 	ROW("workers", number, config, workers, .max = 256),
 	ROW("confirm", number, config, confirm, .max = 100, .standard = 3),
 	ROW("retries", number, config, retries, .max = 10, .standard = 2),

@@ -20,6 +20,12 @@ static int add(struct investigation *investigation, json_t *finding, const char 
 {
 	const struct config *config = investigation->setup.config;
 	const char *kind = json_string_value(json_object_get(finding, "event"));
+	if (config->report_url != NULL) {
+		cleanup_strmap struct strmap names = {0};
+		strmap_set(&names, "name", config->name);
+		cleanup_free char *link = text_substitute(config->report_url, &names);
+		json_object_set_new(finding, "link", json_string(link));
+	}
 	cleanup_free char *body = json_dumps(finding, JSON_COMPACT);
 	cleanup_free struct store_webhook *webhooks = memory_new(config->webhook_count, sizeof *webhooks);
 	struct store_finding row = {.kind = kind,

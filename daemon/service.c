@@ -113,6 +113,24 @@ static int write_report(const struct str *report, const char *output, struct err
 	return fd < 0 ? error_set_errno(error, "writing the report to %s", output) : 0;
 }
 
+/* The page of an investigation, <state>/reports/NAME.html: what report_url leads to. */
+static int write_page(struct service *service, const char *name, struct error *error)
+{
+	cleanup_str struct str page = {0};
+	cleanup_strlist struct strlist names = {0};
+	cleanup_free char *folder = path_join(service->options->state_folder, "reports");
+	cleanup_free char *path = text_format("%s/%s.html", folder, name);
+	const struct report_options options = {
+		.format = REPORT_HTML, .state_folder = service->options->state_folder, .folder = folder};
+	strlist_add(&names, name);
+	if (fs_make_folder(folder, error) < 0 ||
+	    report_make(store_connection(service->store), &names, &options, &page, error) < 0 ||
+	    fs_write_file(path, str_text(&page), page.length, error) < 0)
+		return error_wrap(error, "writing the page %s", path);
+	log_info("the report as a page: %s", path);
+	return 0;
+}
+
 static int print_report(struct service *service, const char *name)
 {
 	cleanup_error struct error error = {0};
@@ -124,7 +142,7 @@ static int print_report(struct service *service, const char *name)
 		log_error("making the report: %s", error_text(&error));
 		return -1;
 	}
-	if (write_report(&text, NULL, &error) < 0) {
+	if (write_report(&text, NULL, &error) < 0 || write_page(service, name, &error) < 0) {
 		log_error("%s", error_text(&error));
 		return -1;
 	}

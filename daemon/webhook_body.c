@@ -203,6 +203,10 @@ static void slack_text(const json_t *finding, struct str *text)
 	str_append(text, bold);
 	append_escaped(text, title);
 	str_append(text, bold);
+	if (*member(finding, "link") != '\0') { /* in front: the end may be cut off */
+		str_append(text, "\nThe whole report: ");
+		append_escaped(text, member(finding, "link"));
+	}
 	if (*title != '\0' && *member(finding, "text") != '\0')
 		str_append(text, "\n");
 	append_escaped(text, member(finding, "text"));
@@ -211,6 +215,8 @@ static void slack_text(const json_t *finding, struct str *text)
 static void github_text(const json_t *finding, struct str *text)
 {
 	const char *markdown = member(finding, "markdown");
+	if (*member(finding, "link") != '\0')
+		str_append_format(text, "The whole report: <%s>\n\n", member(finding, "link"));
 	str_append(text, *markdown != '\0' ? markdown : member(finding, "title"));
 }
 

@@ -72,6 +72,14 @@ def test_the_first_bad_combination_is_posted_and_signed(place, letters, receiver
     assert {row["state"] for row in place.query("SELECT state FROM deliveries")} == {"delivered"}
 
 
+def test_what_is_posted_leads_to_the_report(place, letters, receiver):
+    hook = receiver()
+    more = webhook(hook.url) + "report_url: https://reports.example/{name}.html\n"
+    place.run("run", letters([["number=3", "fail"]], more=more), check=0)
+    assert {json.loads(request["body"])["link"] for request in hook.requests()} == {"https://reports.example/letters.html"}
+    assert "<svg" in (place.state / "reports/letters.html").read_text()
+
+
 def test_only_the_chosen_events_are_posted(place, letters, receiver):
     hook = receiver()
     place.run("run", letters([["number=3", "fail"]], more=webhook(hook.url, ", events: [boundary]")), check=0)

@@ -132,6 +132,17 @@ static void given_an_asterisk_in_the_title_then_slack_gets_it_plain(void **state
 	assert_string_equal(alone, "*title*");
 }
 
+static void given_a_link_then_people_get_it_before_what_may_be_cut_off(void **state)
+{
+	(void)state;
+	json_t *finding = finding_with("t", "x", "# m");
+	json_object_set_new(finding, "link", json_string("https://a.example/?b&c"));
+	cleanup_free char *slack = body_member(WEBHOOK_SLACK, "text", json_incref(finding));
+	assert_string_equal(slack, "*t*\nThe whole report: https://a.example/?b&amp;c\nx");
+	cleanup_free char *github = body_member(WEBHOOK_GITHUB_ISSUE_COMMENT, "body", finding);
+	assert_string_equal(github, "The whole report: <https://a.example/?b&c>\n\n# m");
+}
+
 static void given_a_finding_then_github_gets_its_markdown(void **state)
 {
 	(void)state;
@@ -407,6 +418,7 @@ int main(void)
 		cmocka_unit_test(given_a_finding_then_the_generic_body_is_it),
 		cmocka_unit_test(given_a_finding_then_slack_gets_title_and_text_escaped),
 		cmocka_unit_test(given_an_asterisk_in_the_title_then_slack_gets_it_plain),
+		cmocka_unit_test(given_a_link_then_people_get_it_before_what_may_be_cut_off),
 		cmocka_unit_test(given_a_finding_then_github_gets_its_markdown),
 		cmocka_unit_test(given_exactly_the_limit_then_nothing_is_cut),
 		cmocka_unit_test(given_long_text_then_it_is_cut_between_characters),
