@@ -58,6 +58,7 @@ static const struct field job_fields[] = {
 	JOB_FIELD(FIELD_JSON, overrides),
 	JOB_FIELD(FIELD_JSON, edits),
 	JOB_FIELD(FIELD_TEXT, evidence),
+	JOB_FIELD(FIELD_FLAG, all_packages),
 	JOB_FIELD(FIELD_TEXT, compare),
 	JOB_FIELD(FIELD_TEXT, function),
 	JOB_FIELD(FIELD_TEXT, tools),

@@ -122,6 +122,7 @@ struct job {
 
 	/* evidence, passes */
 	char *evidence;	       /* folder for the files that belong to it: emptied first */
+	bool all_packages;     /* evidence: IR of every crate that is built, not only of the reproducer's own; nothing else is left */
 	char *compare;	       /* "evidence" folder of the bad cell, which this good neighbour is to be compared with; or NULL */
 	char *function;	       /* POSIX extended regular expression on names of functions, or NULL: where something was found */
 	char *tools;	       /* folder with bin/cargo-asm, or NULL */

@@ -1,5 +1,6 @@
 /* See audit_command.h.  The daemon's part is small: one job, one report file, text or JSON from it. */
 #include "audit_command.h"
+#include "audit_internal.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -13,16 +14,6 @@
 #include "pool.h"
 
 enum { DEADLINE_MS = 1800000, REPORT_LIMIT = 1 << 30 };
-
-struct auditing {
-	const struct service_options *options;
-	struct loop *loop;
-	struct pool *pool;
-	char *folder; /* temporary, for the report */
-	char *report;
-	char *trouble; /* why there is no report; NULL: there is */
-	bool stopped;
-};
 
 /* ---- what it says ---- */
 
@@ -213,9 +204,25 @@ static void on_result(void *context, size_t slot, const struct result *result, b
 	struct auditing *auditing = context;
 	(void)slot;
 	auditing->stopped = stopped;
-	if (result->outcome != OUTCOME_PASS)
-		auditing->trouble = text_copy(result->reason != NULL ? result->reason : "the worker gave no reason");
+	free(auditing->trouble);
+	auditing->trouble = result->outcome == OUTCOME_PASS ? NULL
+							     : text_copy(result->reason != NULL ? result->reason
+												: "the worker gave no reason");
+	json_decref(auditing->data);
+	auditing->data = json_incref(result->data);
 	loop_stop(auditing->loop);
+}
+
+int audit_do_job(struct auditing *auditing, const struct job *job, struct error *error)
+{
+	const struct pool_task task = {.deadline_ms = DEADLINE_MS, .on_result = on_result, .context = auditing};
+	if (auditing->stopped)
+		return error_set(error, "stopped before the end");
+	pool_start(auditing->pool, 0, job, &task);
+	loop_run(auditing->loop);
+	if (auditing->stopped || auditing->trouble != NULL)
+		return error_set(error, "%s", auditing->stopped ? "stopped before the end" : auditing->trouble);
+	return 0;
 }
 
 static void asked_to_stop(void *context)
@@ -270,33 +277,33 @@ static void close_auditing(struct auditing *auditing)
 	free(auditing->folder);
 	free(auditing->report);
 	free(auditing->trouble);
+	json_decref(auditing->data);
 }
 
-static json_t *do_job(struct auditing *auditing, const struct strlist *arguments, struct error *error)
+static json_t *read_report(const struct auditing *auditing, struct error *error)
 {
-	cleanup_job struct job job = {0};
+	json_error_t trouble;
 	cleanup_str struct str text = {0};
-	const struct pool_task task = {.deadline_ms = DEADLINE_MS, .on_result = on_result, .context = auditing};
-	if (open_auditing(auditing, error) < 0)
-		return NULL;
-	make_job(auditing, arguments, &job);
-	pool_start(auditing->pool, 0, &job, &task);
-	loop_run(auditing->loop);
-	if (auditing->stopped || auditing->trouble != NULL) {
-		error_set(error, "%s", auditing->stopped ? "stopped before the end" : auditing->trouble);
-		return NULL;
-	}
 	if (fs_read_file(auditing->report, REPORT_LIMIT, &text, error) < 0)
 		return NULL;
-	json_error_t trouble;
 	json_t *audits = json_loadb(str_text(&text), text.length, 0, &trouble);
-	if (!json_is_array(audits)) {
-		json_decref(audits);
-		error_set(error, "the worker's report cannot be read: %s",
-			  audits == NULL ? trouble.text : "it is no array");
+	if (json_is_array(audits))
+		return audits;
+	json_decref(audits);
+	error_set(error, "the worker's report cannot be read: %s", audits == NULL ? trouble.text : "it is no array");
+	return NULL;
+}
+
+/* What was found: a new reference, or NULL with the error. */
+static json_t *do_audit(struct auditing *auditing, const struct strlist *arguments, struct error *error)
+{
+	cleanup_job struct job job = {0};
+	if (open_auditing(auditing, error) < 0)
 		return NULL;
-	}
-	return audits;
+	if (auditing->options->cargo_folder != NULL)
+		return audit_cargo(auditing, arguments, error);
+	make_job(auditing, arguments, &job);
+	return audit_do_job(auditing, &job, error) == 0 ? read_report(auditing, error) : NULL;
 }
 
 static int status_of(const json_t *audits)
@@ -332,12 +339,13 @@ int audit_command(const struct service_options *options, const struct strlist *a
 {
 	struct auditing auditing = {.options = options};
 	cleanup_error struct error error = {0};
-	if (arguments->count == 0 && options->clang_source == NULL) {
-		fputs("bisectd: audit needs files: LLVM IR (rustc --emit=llvm-ir), or --clang FILE.c -- FLAGS\n",
+	if (arguments->count == 0 && options->clang_source == NULL && options->cargo_folder == NULL) {
+		fputs("bisectd: audit needs files: LLVM IR (rustc --emit=llvm-ir) or programs; or --cargo DIR, or --clang FILE.c "
+		      "-- FLAGS\n",
 		      stderr);
 		return EXIT_USAGE;
 	}
-	json_t *audits = do_job(&auditing, arguments, &error);
+	json_t *audits = do_audit(&auditing, arguments, &error);
 	int status = AUDIT_NOT_JUDGED;
 	if (audits == NULL)
 		log_error("the audit could not be done: %s", error_text(&error));

@@ -15,7 +15,8 @@ static const char usage[] =
 	"usage: bisectd run [OPTION]... FILE...     walk each investigation to its end and report\n"
 	"       bisectd check [OPTION]... FILE...   resolve its axes and print the plan\n"
 	"       bisectd report [OPTION]... [NAME]...  report what the database knows\n"
-	"       bisectd audit [--json] FILE...      what inline assembly does against what it declares: LLVM IR\n"
+	"       bisectd audit [--json] FILE...      what inline assembly does against what it declares: LLVM IR, programs\n"
+	"       bisectd audit [--json] --cargo DIR [-- FLAGS]    the same for a cargo package and all that it depends on\n"
 	"       bisectd audit [--json] --clang FILE.c -- FLAGS   the same for C and C++\n"
 	"       bisectd --version | --help\n"
 	"\n"
@@ -74,6 +75,7 @@ enum option_code {
 	OPTION_OUTPUT,
 	OPTION_JSON,
 	OPTION_CLANG,
+	OPTION_CARGO,
 	OPTION_HELP
 };
 
@@ -84,6 +86,7 @@ static const struct option long_options[] = {
 	{"quiet", no_argument, NULL, OPTION_QUIET},	    {"format", required_argument, NULL, OPTION_FORMAT},
 	{"output", required_argument, NULL, OPTION_OUTPUT}, {"help", no_argument, NULL, OPTION_HELP},
 	{"json", no_argument, NULL, OPTION_JSON},	    {"clang", required_argument, NULL, OPTION_CLANG},
+	{"cargo", required_argument, NULL, OPTION_CARGO},
 	{NULL, 0, NULL, 0},
 };
 
@@ -173,6 +176,9 @@ static bool parse_options(int argc, char **argv, struct command_line *line)
 		case OPTION_CLANG:
 			line->options.clang_source = optarg;
 			break;
+		case OPTION_CARGO:
+			line->options.cargo_folder = optarg;
+			break;
 		default:
 			return false;
 		}
@@ -223,6 +229,8 @@ static int run_command(const struct command *command, int argc, char **argv)
 	line.options.worker = worker;
 	cleanup_free char *output = line.output != NULL ? path_absolute(line.output) : NULL;
 	line.options.output = output;
+	cleanup_free char *package = line.options.cargo_folder != NULL ? path_absolute(line.options.cargo_folder) : NULL;
+	line.options.cargo_folder = package;
 	log_open("bisectd", line.level);
 	return command->run(&line.options, &arguments);
 }

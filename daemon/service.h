@@ -21,6 +21,7 @@ struct service_options {
 	const char *output;	   /* absolute path of the file it goes to; NULL: standard output */
 	bool json;			/* audit: print JSON */
 	const char *clang_source;	/* audit: a source file in C or C++, or NULL */
+	const char *cargo_folder;	/* audit: absolute path of a package, or NULL */
 };
 
 /* Exit statuses of the commands (docs/design.md). */

@@ -274,3 +274,37 @@ def test_cpp_is_audited_too(tmp_path):
     (tmp_path / "bad.cc").write_text('namespace space { struct S { void f() { asm volatile("std"); } }; void g(S &s) { s.f(); } }\n')
     done = audit("--clang", tmp_path / "bad.cc", "--", "-O2")
     assert done.returncode == 1 and "direction" in done.stdout, done.stdout
+
+
+def test_a_cargo_package_is_built_in_a_copy_and_audited_with_what_it_depends_on(tmp_path):
+    """Given a package whose dependency breaks a promise, when it is audited, then that place is named, and nothing is written into it."""
+    state = ["--state", os.environ.get("BISECTD_TOOLCHAINS", str(ROOT / "var/toolchains")) + "/.."]
+    package = tmp_path / "package"
+    (package / "src").mkdir(parents=True)
+    (package / "inner/src").mkdir(parents=True)
+    (package / "Cargo.toml").write_text('[package]\nname = "outer"\nversion = "0.1.0"\n[dependencies]\ninner = {path = "inner"}\n')
+    (package / "Cargo.lock").write_text('version = 3\n[[package]]\nname = "inner"\nversion = "0.1.0"\n\n[[package]]\nname = "outer"\n'
+                                        'version = "0.1.0"\ndependencies = [\n "inner",\n]\n')
+    (package / "src/main.rs").write_text("fn main() { inner::ask(); }\n")
+    (package / "inner/Cargo.toml").write_text('[package]\nname = "inner"\nversion = "0.1.0"\n')
+    (package / "inner/src/lib.rs").write_text("""#[inline(never)]
+pub fn ask() -> u64 {
+    let is: u64;
+    unsafe { std::arch::asm!("xor rax, rax", out("rax") is, options(nomem, nostack, preserves_flags)) };
+    is
+}
+""")
+    before = sorted(path.relative_to(package) for path in package.rglob("*"))
+    result = subprocess.run([BISECTD, "audit", *state, "--cargo", "package", "--", "--release"], cwd=tmp_path, capture_output=True,
+                            text=True, timeout=300, check=False)
+    if "no Rust toolchain with cargo was found" in result.stderr:
+        pytest.skip("no Rust toolchain with cargo here")
+    assert result.returncode == 1, result.stderr
+    assert f"{package}/inner/src/lib.rs:4:14: flags: `xor rax, rax` changes the flags" in result.stdout
+    assert sorted(path.relative_to(package) for path in package.rglob("*")) == before
+
+
+def test_a_folder_that_is_no_package_is_said(tmp_path):
+    result = subprocess.run([BISECTD, "audit", "--cargo", tmp_path], capture_output=True, text=True, timeout=60, check=False)
+    assert result.returncode == 3
+    assert f"{tmp_path}/Cargo.toml does not exist: give the folder of a cargo package" in result.stderr

@@ -57,11 +57,19 @@ static int copy_job(const struct job *job, struct job *copy, struct error *error
 
 static int add_flags(struct gathering *gathering, struct error *error)
 {
-	static const char *const words[] = {"--emit=llvm-ir,asm,mir,link", "-C", "debuginfo=2", "-C", "strip=none"};
+	static const char *const common[] = {"-C", "debuginfo=2", "-C", "strip=none"};
+	struct cell *cell = &gathering->cell;
 	cleanup_strlist struct strlist flags = {0};
-	for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-		strlist_add(&flags, words[i]);
-	return shim_write(&gathering->shim, &gathering->cell, &flags, true, NULL, error);
+	strlist_add(&flags, gathering->job.all_packages ? "--emit=llvm-ir,link" : "--emit=llvm-ir,asm,mir,link");
+	for (size_t i = 0; i < sizeof common / sizeof common[0]; i++)
+		strlist_add(&flags, common[i]);
+	if (shim_write(&gathering->shim, cell, &flags, true, NULL, error) < 0)
+		return -1;
+	if (gathering->job.all_packages) {
+		strmap_set(&cell->environment, "RUSTC_WRAPPER", gathering->shim.wrapper);
+		strmap_remove(&cell->environment, "RUSTC_WORKSPACE_WRAPPER");
+	}
+	return 0;
 }
 
 /* A folder of the user that the commands run as; its time marks the start of the build. */
