@@ -217,6 +217,32 @@ def test_a_binary_without_probes_cannot_be_judged(tmp_path):
     assert done.returncode == 3 and "give the LLVM IR that it was built from" in done.stdout, done.stdout
 
 
+BROKEN = r"""
+use std::arch::asm;
+macro_rules! probe { ($x:expr) => {{ let e: u64; unsafe { asm!("990: clr rax", ".pushsection set_dtrace_probes,\"aw\",\"progbits\"", ".balign 8", "991: .4byte 992f-991b", ".byte 1", ".byte 0", ".2byte 1", ".8byte 990b", ".asciz \"serial\"", ".asciz \"read\"", ".balign 8", "992: .popsection", out("rax") e, options(nomem, nostack, preserves_flags)); } if e != 0 { unsafe { asm!("nop", in("rdi") $x as u64, options(nomem, nostack, preserves_flags)); } } }} }
+#[inline(never)]
+pub fn task(head: usize, tail: usize, last: &mut usize, total: &mut usize) -> bool {
+    let n = head - tail; *last = n;
+    match n { 0 => { probe!(0usize); true } n => { probe!(n); *total += n; false } }
+}
+fn main() { let (mut l, mut t) = (0, 0); let a: Vec<String> = std::env::args().collect(); println!("{}", task(a.len() + 3, a.len(), &mut l, &mut t)); }
+"""
+
+
+@pytest.mark.parametrize("name,rustc", sorted(rust_compilers().items()) or [("none", None)])
+def test_the_path_behind_a_probe_of_a_binary_is_followed(name, rustc, tmp_path):
+    if rustc is None:
+        pytest.skip("no Rust compiler")
+    (tmp_path / "broken.rs").write_text(BROKEN)
+    subprocess.run([rustc, "-O", "-g", "-C", "link-arg=-Wl,--no-gc-sections", "-o", tmp_path / "broken", tmp_path / "broken.rs"], check=True,
+                   capture_output=True)
+    done = audit(tmp_path / "broken")
+    assert done.returncode == 1, done.stdout
+    first, summary = done.stdout.splitlines()
+    assert ": broken: `sub r" in first and "`xor rax, rax` destroys it" in first and "(probe serial:read, in broken::task)" in first
+    assert summary == "1 asm block judged, 1 violation, 0 not judged"
+
+
 def test_a_truncated_file_is_judged_as_far_as_it_goes(tmp_path):
     path = tmp_path / "cut.ll"
     path.write_text(HEAD + '  call void asm sideeffect "nop", ""()\n')
