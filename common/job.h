@@ -75,45 +75,45 @@ struct job {
 	char *id; /* for messages only */
 
 	/* what to build */
-	char *reproducer;	    /* folder, copied into the workspace */
-	char *workspace;	    /* folder, removed and made anew by the job: reproducer/ and checkouts/ go below it */
-	char *target;		    /* build folder, kept between jobs of one toolchain (CARGO_TARGET_DIR, {target}) */
-	char *prepared;		    /* folder of a finished "prepare" job, or NULL */
-	bool clean;		    /* empty `target` first */
+	char *reproducer;           /* folder, copied into the workspace */
+	char *workspace;            /* folder, removed and made anew by the job: reproducer/ and checkouts/ go below it */
+	char *target;               /* build folder, kept between jobs of one toolchain (CARGO_TARGET_DIR, {target}) */
+	char *prepared;             /* folder of a finished "prepare" job, or NULL */
+	bool clean;                 /* empty `target` first */
 	struct strmap checkouts;    /* name -> exported tree, copied to <workspace>/checkouts/<name> ({checkout:<name>}) */
-	struct strlist path;	    /* folders put first on PATH */
+	struct strlist path;        /* folders put first on PATH */
 	struct strlist read_only;   /* folders outside the system's own that the sandbox must show */
 	struct strmap environment;  /* for build and run; values may hold placeholders */
 	struct strmap placeholders; /* {name} in commands and environment; the worker adds workspace, target, checkout:NAME */
-	json_t *build;		    /* array of commands, each an array of words; done in order; may be NULL */
-	struct strlist run;	    /* one command */
-	long long runs;		    /* how often `run` is done */
+	json_t *build;              /* array of commands, each an array of words; done in order; may be NULL */
+	struct strlist run;         /* one command */
+	long long runs;             /* how often `run` is done */
 
 	/* what counts as a pass */
 	long long expect_exit;
 	char *expect_output; /* POSIX extended regular expression on standard output and error together, or NULL */
 
 	/* limits; 0 means the worker's default */
-	long long build_ms;	   /* all build commands together */
-	long long run_ms;	   /* each run */
-	long long memory_bytes;	   /* resident, all processes of the job together; also RLIMIT_AS of each at eight times it */
-	long long processes;	   /* at once */
-	long long output_bytes;	   /* kept of each command's output; more than 64 times it ends the command */
-	long long file_bytes;	   /* RLIMIT_FSIZE */
-	char *sandbox;		   /* "auto" (bubblewrap where it works), "bubblewrap" (or error), "none" */
-	bool network_for_build;	   /* leave the network to the build commands; never to the runs */
+	long long build_ms;     /* all build commands together */
+	long long run_ms;       /* each run */
+	long long memory_bytes; /* resident, all processes of the job together; also RLIMIT_AS of each at eight times it */
+	long long processes;    /* at once */
+	long long output_bytes; /* kept of each command's output; more than 64 times it ends the command */
+	long long file_bytes;   /* RLIMIT_FSIZE */
+	char *sandbox;          /* "auto" (bubblewrap where it works), "bubblewrap" (or error), "none" */
+	bool network_for_build; /* leave the network to the build commands; never to the runs */
 
 	/* toolchains, releases */
 	struct strlist names;
 	struct strlist search;
 
 	/* prepare (and `cargo`, `crate` for releases) */
-	char *cargo;	   /* program */
+	char *cargo; /* program */
 	char *crate;
-	char *vendor;	   /* folder shared by all preparations: worker/vendor.h */
-	char *edited;	   /* folder shared by all preparations: <edited>/<key>/<crate or source>/, keyed by content and edits */
-	char *lock;	   /* text of the Cargo.lock that this preparation must use, or NULL to resolve one */
-	json_t *crates;	   /* [{"name", "release": version} or {"name", "tree": exported checkout, "oid", "source": its name}] */
+	char *vendor;   /* folder shared by all preparations: worker/vendor.h */
+	char *edited;   /* folder shared by all preparations: <edited>/<key>/<crate or source>/, keyed by content and edits */
+	char *lock;     /* text of the Cargo.lock that this preparation must use, or NULL to resolve one */
+	json_t *crates; /* [{"name", "release": version} or {"name", "tree": exported checkout, "oid", "source": its name}] */
 	/* [{"name", "crate": name or "checkout": name of a source, "edits": [{"file","find","replace","min","max"}]}] */
 	json_t *overrides;
 
@@ -121,20 +121,20 @@ struct job {
 	json_t *edits;
 
 	/* evidence, passes */
-	char *evidence;	       /* folder for the files that belong to it: emptied first */
-	bool all_packages;     /* evidence: IR of every crate that is built, not only of the reproducer's own; nothing else is left */
-	char *compare;	       /* "evidence" folder of the bad cell, which this good neighbour is to be compared with; or NULL */
-	char *function;	       /* POSIX extended regular expression on names of functions, or NULL: where something was found */
-	char *tools;	       /* folder with bin/cargo-asm, or NULL */
-	char *bad_outcome;     /* what the cell's own runs ended with: "fail", "crash", ... */
-	long long budget_ms;   /* for all builds and runs of a "passes" job; 0: no limit of its own */
+	char *evidence;      /* folder for the files that belong to it: emptied first */
+	bool all_packages;   /* evidence: IR of every crate that is built, not only of the reproducer's own; nothing else is left */
+	char *compare;       /* "evidence" folder of the bad cell, which this good neighbour is to be compared with; or NULL */
+	char *function;      /* POSIX extended regular expression on names of functions, or NULL: where something was found */
+	char *tools;         /* folder with bin/cargo-asm, or NULL */
+	char *bad_outcome;   /* what the cell's own runs ended with: "fail", "crash", ... */
+	long long budget_ms; /* for all builds and runs of a "passes" job; 0: no limit of its own */
 
 	/* audit */
 	struct strlist files;
-	bool compile;		/* the files are sources */
-	struct strlist flags;	/* for compiling them */
+	bool compile;         /* the files are sources */
+	struct strlist flags; /* for compiling them */
 	char *clang;
-	char *report;		/* file to write, made anew */
+	char *report; /* file to write, made anew */
 };
 
 #define cleanup_job __attribute__((cleanup(job_clear)))
@@ -146,18 +146,18 @@ int job_decode(struct job *job, const char *line, size_t length, struct error *e
 
 /* The "result" event. */
 struct result {
-	enum outcome outcome; /* of a "cell"; OUTCOME_PASS for other kinds that succeeded, OUTCOME_SKIP or OUTCOME_ERROR */
-	char *reason;	      /* one sentence for a person: why it is not a pass; NULL for a pass */
-	char *signature;      /* what identifies the failure: first line of output of the first run that was not a pass */
-	char *binary;	      /* SHA-256 of the program that ran, or NULL */
-	char *commands;	      /* shell text that repeats the build and the run by hand in this workspace, or NULL */
-	char *sandbox;	      /* what held the job: "bubblewrap", "none" */
+	enum outcome outcome;  /* of a "cell"; OUTCOME_PASS for other kinds that succeeded, OUTCOME_SKIP or OUTCOME_ERROR */
+	char *reason;          /* one sentence for a person: why it is not a pass; NULL for a pass */
+	char *signature;       /* what identifies the failure: first line of output of the first run that was not a pass */
+	char *binary;          /* SHA-256 of the program that ran, or NULL */
+	char *commands;        /* shell text that repeats the build and the run by hand in this workspace, or NULL */
+	char *sandbox;         /* what held the job: "bubblewrap", "none" */
 	long long exit_status; /* of the first run that was not a pass, else of the last; -1 where it did not exit */
 	long long signal;      /* 0 where none */
 	long long build_ms;
 	long long run_ms; /* all runs together */
-	json_t *runs;	  /* [{"outcome", "exit", "signal", "ms"}] */
-	json_t *data;	  /* see the kinds above */
+	json_t *runs;     /* [{"outcome", "exit", "signal", "ms"}] */
+	json_t *data;     /* see the kinds above */
 };
 
 #define cleanup_result __attribute__((cleanup(result_clear)))

@@ -1,5 +1,6 @@
 /*
- * `bisectd audit --cargo DIR`: three jobs, one after the other: find the toolchains, prepare the package's dependencies, build it with IR.
+ * `bisectd audit --cargo DIR`: three jobs, one after the other: find the toolchains, prepare the package's dependencies, build it
+ * with IR.
  *
  * Nothing is written into DIR: the build has a copy, in a temporary folder, and runs in the sandbox without network.
  */
@@ -52,7 +53,8 @@ static int find_toolchain(struct auditing *auditing, json_t **toolchain, struct 
 		return error_wrap(error, "looking for a toolchain");
 	const json_t *found = newest(auditing->data);
 	if (found == NULL)
-		return error_set(error, "no Rust toolchain with cargo was found: install one with rustup, or run `make toolchains`");
+		return error_set(error,
+				 "no Rust toolchain with cargo was found: install one with rustup, or run `make toolchains`");
 	*toolchain = json_deep_copy(found);
 	return 0;
 }

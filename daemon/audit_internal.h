@@ -23,9 +23,9 @@ struct auditing {
 int audit_do_job(struct auditing *auditing, const struct job *job, struct error *error);
 
 /*
- * Builds the package in options->cargo_folder with the newest toolchain at hand, and all that it depends on, in a workspace of its own and in
- * the sandbox, and audits the LLVM IR of every crate of it.  `flags` are for cargo build.  As the array of a report file; a new
- * reference, or NULL with the error.
+ * Builds the package in options->cargo_folder with the newest toolchain at hand, and all that it depends on, in a workspace of its
+ * own and in the sandbox, and audits the LLVM IR of every crate of it.  `flags` are for cargo build.  As the array of a report
+ * file; a new reference, or NULL with the error.
  */
 json_t *audit_cargo(struct auditing *auditing, const struct strlist *flags, struct error *error);
 

@@ -1,6 +1,6 @@
 /*
- * Evidence, after the walk: the bad cell is built once more for the worker's eyes; what that finds is tried as twins, while the pass is
- * searched for and good neighbours are looked at in the same way.
+ * Evidence, after the walk: the bad cell is built once more for the worker's eyes; what that finds is tried as twins, while the
+ * pass is searched for and good neighbours are looked at in the same way.
  *
  * Each task is one job of a worker.  What was gathered stays with the cell in the store, so a later run does only what is missing.
  */
@@ -15,7 +15,7 @@
 #include "view.h"
 
 enum {
-	MOST_TWINS = 4,	     /* corrected declarations that are tried: each is a clean build */
+	MOST_TWINS = 4, /* corrected declarations that are tried: each is a clean build */
 	MOST_NEIGHBOURS = 8,
 	PASSES_BUDGET_MS = 60000, /* at least; else half as much again as a clean build of the cell took */
 };
@@ -108,7 +108,8 @@ static int plan_bad_cell(struct investigation *investigation, struct error *erro
 	const struct config *config = investigation->setup.config;
 	long cell = plan_first_bad(&investigation->plan, &final);
 	investigation->evidence_planned = true;
-	if (cell == PLAN_NONE || !final || text_equal(config->evidence.gather, "never") || !can_be_looked_at(investigation, (size_t)cell))
+	if (cell == PLAN_NONE || !final || text_equal(config->evidence.gather, "never") ||
+	    !can_be_looked_at(investigation, (size_t)cell))
 		return 0;
 	if (config->confirm > 0 && !investigation->cells[cell].confirmed)
 		return 0;
@@ -130,8 +131,11 @@ static struct config_override to_override(json_t *twin)
 				     .replace = own(twin, "replace"),
 				     .min = json_integer_value(json_object_get(twin, "min")),
 				     .max = json_integer_value(json_object_get(twin, "max"))};
-	return (struct config_override){
-		.name = own(twin, "name"), .crate = own(twin, "crate"), .source = own(twin, "source"), .edits = edit, .edit_count = 1};
+	return (struct config_override){.name = own(twin, "name"),
+					.crate = own(twin, "crate"),
+					.source = own(twin, "source"),
+					.edits = edit,
+					.edit_count = 1};
 }
 
 static json_t *edits_to_json(const struct config_override *twin)
@@ -243,7 +247,8 @@ static int want_neighbour(struct investigation *investigation, long cell, size_t
 static int plan_boundaries(struct investigation *investigation, size_t *wanted, struct error *error)
 {
 	struct view_boundaries boundaries = {0};
-	int result = view_boundaries(store_connection(store_of(investigation)), investigation->setup.config->name, &boundaries, error);
+	int result =
+		view_boundaries(store_connection(store_of(investigation)), investigation->setup.config->name, &boundaries, error);
 	for (size_t i = 0; result == 0 && i < boundaries.count; i++) {
 		const struct view_boundary *boundary = &boundaries.items[i];
 		for (size_t axis = 0; axis < investigation->axes.count; axis++) {
@@ -263,8 +268,9 @@ static int plan_neighbours(struct investigation *investigation, struct error *er
 {
 	size_t wanted = 0;
 	for (size_t axis = 0; axis < investigation->axes.count; axis++)
-		if (want_neighbour(investigation, plan_nearest_good(&investigation->plan, (size_t)investigation->evidence_cell, axis),
-				   &wanted, error) < 0)
+		if (want_neighbour(investigation,
+				   plan_nearest_good(&investigation->plan, (size_t)investigation->evidence_cell, axis), &wanted,
+				   error) < 0)
 			return -1;
 	return plan_boundaries(investigation, &wanted, error);
 }
@@ -381,7 +387,7 @@ static void record(struct walker *walker, const struct result *result)
 	int saved = task->kind == EVIDENCE_TWIN ? save_twin(walker, result, &error) : save_gathered(walker, result, &error);
 	tell(walker, result);
 	task->state = result->outcome == OUTCOME_ERROR && task->failures++ < investigation->setup.config->retries ? EVIDENCE_OPEN
-													      : EVIDENCE_DONE;
+														  : EVIDENCE_DONE;
 	investigation_leave(walker);
 	if (saved < 0)
 		investigation_fail(investigation, "recording evidence", &error);
@@ -448,8 +454,8 @@ static long long passes_budget(struct investigation *investigation)
 {
 	long long clean = 0;
 	cleanup_error struct error error = {0};
-	if (view_clean_build_ms(store_connection(store_of(investigation)), investigation->cells[investigation->evidence_cell].id, &clean,
-				&error) < 0)
+	if (view_clean_build_ms(store_connection(store_of(investigation)), investigation->cells[investigation->evidence_cell].id,
+				&clean, &error) < 0)
 		log_warning("how long a clean build takes is not known: %s", error_text(&error));
 	clean += clean / 2;
 	return clean > PASSES_BUDGET_MS ? clean : PASSES_BUDGET_MS;
@@ -477,8 +483,7 @@ static char *accused_function(struct investigation *investigation)
 	if (view_evidence(store_connection(store_of(investigation)), investigation->setup.config->name, &evidence, &error) < 0)
 		return NULL;
 	const json_t *build = json_object_get(json_object_get(evidence, "build"), "data");
-	const char *symbol =
-		json_string_value(json_object_get(json_array_get(json_object_get(build, "functions"), 0), "symbol"));
+	const char *symbol = json_string_value(json_object_get(json_array_get(json_object_get(build, "functions"), 0), "symbol"));
 	char *pattern = symbol != NULL ? symbol_pattern(symbol) : NULL;
 	json_decref(evidence);
 	return pattern;

@@ -68,9 +68,10 @@ static void gather_notes(struct investigation *investigation)
 	}
 	for (size_t i = 0; i < config->source_count; i++)
 		if (investigation->sources[i].failed)
-			str_append_format(&investigation->notes,
-					  "Source %s could not be fetched; what an earlier run fetched of it was used, if anything: %s\n",
-					  config->sources[i].name, error_text(&investigation->sources[i].error));
+			str_append_format(
+				&investigation->notes,
+				"Source %s could not be fetched; what an earlier run fetched of it was used, if anything: %s\n",
+				config->sources[i].name, error_text(&investigation->sources[i].error));
 	if (investigation->context.default_toolchain != NULL)
 		str_append_format(&investigation->notes, "Toolchain of all cells, the newest found: %s\n",
 				  investigation->context.default_toolchain->label);
@@ -92,8 +93,8 @@ static int save_axes(struct investigation *investigation, struct error *error)
 			return -1;
 		for (size_t j = 0; j < axis->count; j++) {
 			const struct axis_value *value = &axis->values[j];
-			if (store_save_value(store, axis_id, j, value->label, value->identity, value->detail,
-					     value->skip_reason, error) < 0)
+			if (store_save_value(store, axis_id, j, value->label, value->identity, value->detail, value->skip_reason,
+					     error) < 0)
 				return -1;
 		}
 	}
@@ -181,8 +182,7 @@ static void print_axis(const struct axis *axis, struct str *text)
 		for (char *at = identity; *at != '\0'; at++)
 			if (*at == '\n')
 				*at = at[1] != '\0' ? ';' : ' ';
-		str_append_format(text, "    %-22s %s", value->label,
-				  value->skip_reason != NULL ? "will be skipped: " : identity);
+		str_append_format(text, "    %-22s %s", value->label, value->skip_reason != NULL ? "will be skipped: " : identity);
 		if (value->skip_reason != NULL)
 			str_append(text, value->skip_reason);
 		else if (value->detail != NULL)

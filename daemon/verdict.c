@@ -10,21 +10,21 @@
 /* What the rules look at, gathered once. */
 struct facts {
 	const json_t *evidence;
-	bool gathered;	     /* the bad cell was built for evidence, and its IR and program were looked at */
-	bool same_outcome;   /* that build was bad in the same way */
-	long long blocks;    /* of inline assembly, in the IR of the program */
+	bool gathered;     /* the bad cell was built for evidence, and its IR and program were looked at */
+	bool same_outcome; /* that build was bad in the same way */
+	long long blocks;  /* of inline assembly, in the IR of the program */
 	long long not_judged;
 	long long violations;
 	const json_t *violation; /* the first block with one that matters: on a broken path, else any */
-	const json_t *broken;	 /* the first broken path, or NULL */
+	const json_t *broken;    /* the first broken path, or NULL */
 	long long broken_count;
 	long long sleeping;
 	bool paths_unknown;
 	const json_t *accused; /* the edit that corrects an accused declaration: where it stands */
-	const json_t *cure;	   /* the twin that corrects a declaration and is good, or NULL */
+	const json_t *cure;    /* the twin that corrects a declaration and is good, or NULL */
 	const json_t *no_cure; /* one that was tried and stays bad, or NULL */
 	const json_t *limit;   /* of the passes */
-	long long unsafe;	   /* places of unsafe code that the function is made of; -1: not known */
+	long long unsafe;      /* places of unsafe code that the function is made of; -1: not known */
 };
 
 static const json_t *get(const json_t *object, const char *key)
@@ -199,8 +199,11 @@ static enum holds declaration_cures(const struct facts *facts, struct str *text)
 {
 	cleanup_free char *place = accused_place(facts);
 	if (facts->cure != NULL) {
-		str_append_format(text, "With the declaration at %s corrected, and nothing else changed, the same compiler with the same flags "
-					"gives a good program", place);
+		str_append_format(
+			text,
+			"With the declaration at %s corrected, and nothing else changed, the same compiler with the same flags "
+			"gives a good program",
+			place);
 		return HOLDS;
 	}
 	if (facts->no_cure != NULL) {
@@ -250,7 +253,8 @@ static enum holds assembly_differs(const struct facts *facts, struct str *text)
 		str_append(text, "No good neighbour's assembly could be compared");
 		return NOT_KNOWN;
 	}
-	str_append_format(text, "Compared with the good neighbour %s=%s the function differs in %lld instructions, and %lld are the same",
+	str_append_format(text,
+			  "Compared with the good neighbour %s=%s the function differs in %lld instructions, and %lld are the same",
 			  text_of(neighbour, "axis", "?"), text_of(neighbour, "value", "?"), number_of(comparison, "changed", 0),
 			  number_of(comparison, "same", 0));
 	return HOLDS;
@@ -263,7 +267,8 @@ static enum holds no_unsafe_code(const struct facts *facts, struct str *text)
 	else if (facts->unsafe == 0)
 		str_append(text, "Neither the function nor what is inlined into it holds unsafe code outside the standard library");
 	else
-		str_append_format(text, "The function, with what is inlined into it, holds unsafe code (%lld places)", facts->unsafe);
+		str_append_format(text, "The function, with what is inlined into it, holds unsafe code (%lld places)",
+				  facts->unsafe);
 	return facts->unsafe < 0 ? NOT_KNOWN : facts->unsafe == 0 ? HOLDS : HOLDS_NOT;
 }
 
@@ -290,8 +295,8 @@ static json_t *look(const struct facts *facts, enum holds holds[RULE_COUNT])
 		holds[i] = rules[i].look(facts, &text);
 		str_append(&text, ".");
 		json_t *shown = holds[i] == NOT_KNOWN ? json_null() : json_boolean(holds[i] == HOLDS);
-		json_array_append_new(reasons, json_pack("{s:s, s:s, s:o, s:s}", "rule", rules[i].name, "kind", rules[i].kind, "holds",
-							 shown, "text", str_text(&text)));
+		json_array_append_new(reasons, json_pack("{s:s, s:s, s:o, s:s}", "rule", rules[i].name, "kind", rules[i].kind,
+							 "holds", shown, "text", str_text(&text)));
 	}
 	return reasons;
 }
@@ -356,17 +361,20 @@ static json_t *list_missing(const struct facts *facts, const enum holds holds[RU
 	if (facts->evidence == NULL)
 		return missing;
 	if (!facts->gathered) {
-		cleanup_free char *text = text_format("The evidence of the bad cell: %s",
-						      text_of(get(facts->evidence, "build"), "reason",
-							      "it is gathered once the first bad combination is final and confirmed"));
+		cleanup_free char *text =
+			text_format("The evidence of the bad cell: %s",
+				    text_of(get(facts->evidence, "build"), "reason",
+					    "it is gathered once the first bad combination is final and confirmed"));
 		miss(missing, text, again);
 	}
 	if (facts->not_judged > 0)
 		miss(missing, "Some blocks of inline assembly could not be judged: see the audit's reasons", NULL);
 	if (facts->gathered && !facts->same_outcome)
-		miss(missing, "A build with debug information and several outputs that fails in the same way: this one did not", NULL);
+		miss(missing, "A build with debug information and several outputs that fails in the same way: this one did not",
+		     NULL);
 	if (holds[CONTRACT] == HOLDS && holds[CURE] == NOT_KNOWN)
-		miss(missing, "A twin with the accused declaration corrected: name the edit under \"twins\" where it was not found", again);
+		miss(missing, "A twin with the accused declaration corrected: name the edit under \"twins\" where it was not found",
+		     again);
 	if (strcmp(verdict, "inconclusive") == 0 && holds[CONTRACT] == HOLDS_NOT && holds[PASS] == NOT_KNOWN)
 		miss(missing, "The pass with which it becomes visible, on an LLVM toolchain", again);
 	if (strcmp(verdict, "inconclusive") == 0 && holds[CONTRACT] == HOLDS_NOT && holds[UNSAFE] != HOLDS)
@@ -381,8 +389,8 @@ static char *make_title(const char *verdict, const char *blames, const json_t *f
 	if (blames != NULL)
 		str_append_format(&title, ": %s", blames);
 	for (size_t i = 0; i < json_array_size(fixes); i++)
-		str_append_format(&title, "%s %s=%s", i == 0 ? ", fixed by" : " and", text_of(json_array_get(fixes, i), "axis", "?"),
-				  text_of(json_array_get(fixes, i), "value", "?"));
+		str_append_format(&title, "%s %s=%s", i == 0 ? ", fixed by" : " and",
+				  text_of(json_array_get(fixes, i), "axis", "?"), text_of(json_array_get(fixes, i), "value", "?"));
 	return str_steal(&title);
 }
 

@@ -18,8 +18,8 @@ static int collect(struct sql_statement *row, json_t *array, struct error *error
 }
 
 /*
- * "axis" and the two values stand where exactly one axis differs from the first bad cell; "boundary" where the cell is one of the two
- * that a boundary was first seen at.
+ * "axis" and the two values stand where exactly one axis differs from the first bad cell; "boundary" where the cell is one of the
+ * two that a boundary was first seen at.
  */
 static int list_gathered(struct sql *sql, const char *investigation, const char *kind, json_t *array, struct error *error)
 {
@@ -29,7 +29,8 @@ static int list_gathered(struct sql *sql, const char *investigation, const char 
 		      "FROM evidence e JOIN first_bad f ON f.investigation = e.investigation AND f.cell = e.cell "
 		      "JOIN matrix o ON o.investigation = e.investigation AND o.cell = e.other_cell "
 		      "JOIN investigation i ON i.name = e.investigation WHERE e.investigation = ?1 AND e.kind = ?2), "
-		      "differing AS (SELECT one.other_cell, count(*) AS axes, a.position, a.name, v.label AS value, b.label AS bad_value "
+		      "differing AS (SELECT one.other_cell, count(*) AS axes, a.position, a.name, v.label AS value, b.label AS "
+		      "bad_value "
 		      "FROM one JOIN axis a ON a.investigation_id = one.investigation_id "
 		      "AND (one.other_index / a.stride) % a.size <> (one.bad_index / a.stride) % a.size "
 		      "JOIN value v ON v.axis_id = a.id AND v.position = (one.other_index / a.stride) % a.size "
@@ -38,10 +39,13 @@ static int list_gathered(struct sql *sql, const char *investigation, const char 
 		      "SELECT json_object('cell', one.other_cell, 'combination', one.other_combination, 'outcome', one.outcome, "
 		      "'cell_outcome', c.outcome, 'reason', one.reason, 'data', json(one.data), "
 		      "'axis', iif(d.axes = 1, d.name, NULL), 'value', iif(d.axes = 1, d.value, NULL), "
-		      "'bad_value', iif(d.axes = 1, d.bad_value, NULL), 'boundary', (SELECT json_object('axis', n.axis, 'type', (SELECT x.type FROM axis x "
+		      "'bad_value', iif(d.axes = 1, d.bad_value, NULL), 'boundary', (SELECT json_object('axis', n.axis, 'type', "
+		      "(SELECT x.type FROM axis x "
 		      "WHERE x.investigation_id = one.investigation_id AND x.name = n.axis), 'change', "
-		      "n.change, 'from', n.from_value, 'to', n.to_value, 'to_detail', n.to_detail, 'side', iif(n.to_cell = one.other_cell, "
-		      "'to', 'from')) FROM boundaries n WHERE n.investigation = ?1 AND one.other_cell IN (n.from_cell, n.to_cell) LIMIT 1)) "
+		      "n.change, 'from', n.from_value, 'to', n.to_value, 'to_detail', n.to_detail, 'side', iif(n.to_cell = "
+		      "one.other_cell, "
+		      "'to', 'from')) FROM boundaries n WHERE n.investigation = ?1 AND one.other_cell IN (n.from_cell, n.to_cell) "
+		      "LIMIT 1)) "
 		      "FROM one JOIN cell c ON c.id = one.other_cell LEFT JOIN differing d ON d.other_cell = one.other_cell "
 		      "ORDER BY d.axes, d.position, one.other_index",
 		      "tt", investigation, kind) < 0)
@@ -89,8 +93,8 @@ int view_evidence(struct sql *sql, const char *investigation, json_t **evidence,
 	if (result == 0)
 		result = list_twins(sql, investigation, twins, error);
 	*evidence = json_pack("{s:I, s:s, s:s, s:s, s:o, s:o}", "cell", (json_int_t)first_bad.cell, "key", first_bad.cell_key,
-			      "combination", first_bad.combination, "outcome", first_bad.outcome, "neighbours", neighbours,
-			      "twins", twins);
+			      "combination", first_bad.combination, "outcome", first_bad.outcome, "neighbours", neighbours, "twins",
+			      twins);
 	set_first(*evidence, "build", builds);
 	set_first(*evidence, "passes", passes);
 	view_first_bad_clear(&first_bad);

@@ -1,6 +1,6 @@
 /*
- * The search for a declaration in source text: the first line of the input is the block's template, the second the registers, the rest
- * the source.  Whatever is found must stand in the text, and its correction must differ from it.
+ * The search for a declaration in source text: the first line of the input is the block's template, the second the registers, the
+ * rest the source.  Whatever is found must stand in the text, and its correction must differ from it.
  */
 #include <assert.h>
 #include <stdint.h>

@@ -12,8 +12,8 @@
 #include "fs.h"
 #include "place.h"
 
-#define ENABLED                                                                                                        \
-	"#asm_macro!(\n    \"990:   clr rax\",\n    #record,\n    out(\"rax\") is_enabled,\n    options(nomem, nostack, "     \
+#define ENABLED                                                                                                                    \
+	"#asm_macro!(\n    \"990:   clr rax\",\n    #record,\n    out(\"rax\") is_enabled,\n    options(nomem, nostack, "          \
 	"preserves_flags)\n)"
 
 static void the_declaration_is_found_by_its_text_and_loses_the_option(void **state)
@@ -28,8 +28,8 @@ static void the_declaration_is_found_by_its_text_and_loses_the_option(void **sta
 		const char *replace; /* NULL: nothing is found */
 		long long line;
 	} cases[] = {
-		{"a quoted macro", "// asm!(\"990: clr rax\")\nquote! {\n " ENABLED "; }\n",
-		 "990:   clr rax\n  .pushsection x\n", "preserves_flags", NULL,
+		{"a quoted macro", "// asm!(\"990: clr rax\")\nquote! {\n " ENABLED "; }\n", "990:   clr rax\n  .pushsection x\n",
+		 "preserves_flags", NULL,
 		 "asm_macro!(\n    \"990:   clr rax\",\n    #record,\n    out(\"rax\") is_enabled,\n    options(nomem, "
 		 "nostack)\n)",
 		 3},
@@ -76,8 +76,8 @@ static void of_two_that_fit_the_one_that_says_more_is_meant(void **state)
 {
 	(void)state;
 	cleanup_declaration struct declaration found;
-	declare_find_in_text("asm!(\"nop\", options(nomem)); asm!(\"nop\", \"pause\", options(nomem))", "nop\npause\n", "nomem", NULL,
-			     &found);
+	declare_find_in_text("asm!(\"nop\", options(nomem)); asm!(\"nop\", \"pause\", options(nomem))", "nop\npause\n", "nomem",
+			     NULL, &found);
 	assert_string_equal(found.find, "asm!(\"nop\", \"pause\", options(nomem))");
 }
 
@@ -92,7 +92,7 @@ static void packages_of_a_preparation_are_searched_and_edited_ones_too(void **st
 						(char *)*state, (char *)*state);
 	put_file(*state, "reproducer/src/main.rs", "fn main() { unsafe { asm!(\"own\", options(nomem)) } }");
 	put_file(*state, "prepared/Cargo.lock",
-		   "[[package]]\nname = \"a\"\nversion = \"1.2.3\"\n[[package]]\nname = \"gone\"\nversion = \"1.0.0\"\n");
+		 "[[package]]\nname = \"a\"\nversion = \"1.2.3\"\n[[package]]\nname = \"gone\"\nversion = \"1.0.0\"\n");
 	put_file(*state, "prepared/cargo-config.toml", config);
 	put_file(*state, "vendor/a-1.2.3/src/deep/lib.rs", "\n\nasm!(\"vendored\", options(nomem))");
 	put_file(*state, "edited/KEY/e/e-impl/Cargo.toml", "[package]\nname = \"e-impl\"\nversion = \"0.1.0\"\n");

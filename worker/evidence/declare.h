@@ -3,8 +3,9 @@
  * repaired twin is made of.
  *
  * A block that a macro made has the line of the macro's caller in the debug information, so the declaration is looked for by its
- * text: an invocation of asm!, or of something that is called like it (`#asm_macro!` in a quote!), whose template lines all occur in
- * the block's and which makes the promise that the block breaks.  Sources are untrusted text: nothing is compiled, nothing followed.
+ * text: an invocation of asm!, or of something that is called like it (`#asm_macro!` in a quote!), whose template lines all occur
+ * in the block's and which makes the promise that the block breaks.  Sources are untrusted text: nothing is compiled, nothing
+ * followed.
  */
 #ifndef BISECTD_WORKER_EVIDENCE_DECLARE_H
 #define BISECTD_WORKER_EVIDENCE_DECLARE_H
@@ -30,12 +31,12 @@ struct declare_roots {
 
 struct declaration {
 	struct declare_root package; /* a copy */
-	char *file;		     /* below the package's folder; NULL: nothing was found */
-	long long line;		     /* where the invocation starts, from 1 */
-	char *find;		     /* the whole invocation as it stands there */
-	char *replace;		     /* the same, corrected */
-	long long matches;	     /* how often `find` stands in the file */
-	char *change;		     /* "without preserves_flags" */
+	char *file;                  /* below the package's folder; NULL: nothing was found */
+	long long line;              /* where the invocation starts, from 1 */
+	char *find;                  /* the whole invocation as it stands there */
+	char *replace;               /* the same, corrected */
+	long long matches;           /* how often `find` stands in the file */
+	char *change;                /* "without preserves_flags" */
 };
 
 #define cleanup_declaration __attribute__((cleanup(declaration_clear)))

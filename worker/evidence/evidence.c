@@ -32,9 +32,9 @@ struct gathering {
 	struct job job; /* a copy whose {rustc} is the shim */
 	struct cell cell;
 	struct shim shim;
-	char *folder;	     /* in the workspace, for the look */
+	char *folder;          /* in the workspace, for the look */
 	struct timespec start; /* outputs are younger */
-	json_t *outputs;     /* {"ir": [paths], ...} */
+	json_t *outputs;       /* {"ir": [paths], ...} */
 	size_t output_count;
 };
 
@@ -200,7 +200,8 @@ static int take_artifact(const struct gathering *gathering, const char *name, st
 	cleanup_free char *from = path_join(gathering->folder, name);
 	cleanup_free char *to = path_join(gathering->job.evidence, name);
 	if (lstat(from, &status) < 0 || !S_ISREG(status.st_mode) || status.st_size > ARTIFACT_LIMIT)
-		return error_set(error, "the artifact %s is missing, no plain file, or larger than %d MiB", name, ARTIFACT_LIMIT >> 20);
+		return error_set(error, "the artifact %s is missing, no plain file, or larger than %d MiB", name,
+				 ARTIFACT_LIMIT >> 20);
 	return fs_copy_file(from, to, error);
 }
 
@@ -248,9 +249,9 @@ static int take_answer(struct gathering *gathering, struct result *result, struc
 		json_decref(answer);
 		return -1;
 	}
-	json_object_set_new(answer, "build", json_pack("{s:s, s:s?, s:I, s:s?}", "outcome", outcome_name(result->outcome), "reason",
-						       result->reason, "ms", (json_int_t)result->build_ms, "binary",
-						       "binary", result->binary));
+	json_object_set_new(answer, "build",
+			    json_pack("{s:s, s:s?, s:I, s:s?}", "outcome", outcome_name(result->outcome), "reason", result->reason,
+				      "ms", (json_int_t)result->build_ms, "binary", "binary", result->binary));
 	json_decref(result->data);
 	result->data = answer;
 	return 0;
@@ -269,12 +270,14 @@ static int gather(struct gathering *gathering, struct result *result, struct err
 {
 	struct cell *cell = &gathering->cell;
 	shim_name(&gathering->shim, &gathering->job);
-	if (cell_open(cell, &gathering->job, result, error) < 0 || make_folder(gathering, error) < 0 || add_flags(gathering, error) < 0)
+	if (cell_open(cell, &gathering->job, result, error) < 0 || make_folder(gathering, error) < 0 ||
+	    add_flags(gathering, error) < 0)
 		return -1;
 	if (!cell_build(cell)) {
 		cleanup_free char *reason = text_copy(result->reason);
 		result_set(result, result->outcome == OUTCOME_ERROR ? OUTCOME_ERROR : OUTCOME_SKIP,
-			   "the build for evidence (the same with --emit=llvm-ir,asm,mir and debug information) failed: %s", reason);
+			   "the build for evidence (the same with --emit=llvm-ir,asm,mir and debug information) failed: %s",
+			   reason);
 		return 0;
 	}
 	if (cell_leave_network(cell, error) < 0)
@@ -286,7 +289,8 @@ static int gather(struct gathering *gathering, struct result *result, struct err
 	find_outputs(gathering, cell->workspace.reproducer, 0);
 	if (json_array_size(json_object_get(gathering->outputs, "ir")) == 0) {
 		result_set(result, OUTCOME_SKIP,
-			   "the build left no LLVM IR: it calls neither cargo (1.55 or later) nor {rustc}, so no flags could be added");
+			   "the build left no LLVM IR: it calls neither cargo (1.55 or later) nor {rustc}, so no flags could be "
+			   "added");
 		return 0;
 	}
 	if (look(gathering, error) < 0 || take_answer(gathering, result, error) < 0)

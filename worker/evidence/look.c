@@ -36,8 +36,8 @@ int look_add_artifact(struct look *look, const char *name, const char *kind, con
 	if (fs_write_file(path, str_text(text), length, error) < 0)
 		return -1;
 	json_array_append_new(json_object_get(look->answer, "artifacts"),
-			      json_pack("{s:s, s:s, s:s, s:s, s:b}", "name", name, "path", name, "kind", kind, "title", title, "cut",
-					length < text->length));
+			      json_pack("{s:s, s:s, s:s, s:s, s:b}", "name", name, "path", name, "kind", kind, "title", title,
+					"cut", length < text->length));
 	return 0;
 }
 

@@ -5,7 +5,7 @@
 #include "evidence/look_inside.h"
 
 enum {
-	MOST_BLOCKS = 400,     /* in the answer: blocks that keep their promises are left out beyond */
+	MOST_BLOCKS = 400, /* in the answer: blocks that keep their promises are left out beyond */
 	MOST_DECLARATIONS = 8,
 };
 
@@ -57,8 +57,9 @@ int look_at_contracts(struct look *look, struct error *error)
 	}
 	not_judged += unread; /* a file that could not be read may hold anything */
 	json_object_set_new(look->answer, "audit",
-			    json_pack("{s:I, s:I, s:I, s:I, s:o}", "files", (json_int_t)look->audit_count, "judged", (json_int_t)judged,
-				      "not_judged", (json_int_t)not_judged, "violations", (json_int_t)violations, "blocks", blocks));
+			    json_pack("{s:I, s:I, s:I, s:I, s:o}", "files", (json_int_t)look->audit_count, "judged",
+				      (json_int_t)judged, "not_judged", (json_int_t)not_judged, "violations",
+				      (json_int_t)violations, "blocks", blocks));
 	return 0;
 }
 
@@ -78,8 +79,7 @@ static bool is_known(const json_t *twins, const struct declaration *found)
 
 static json_t *to_json(const struct declaration *found, const struct violation *violation)
 {
-	cleanup_free char *name =
-		text_format("%s: %s:%lld %s", found->package.name, found->file, found->line, found->change);
+	cleanup_free char *name = text_format("%s: %s:%lld %s", found->package.name, found->file, found->line, found->change);
 	json_t *twin = json_pack("{s:s, s:s, s:I, s:s, s:s, s:I, s:I, s:s}", "name", name, "file", found->file, "line",
 				 (json_int_t)found->line, "find", found->find, "replace", found->replace, "min",
 				 (json_int_t)found->matches, "max", (json_int_t)found->matches, "promise", violation->promise);
@@ -112,7 +112,8 @@ static bool is_new(struct strlist *seen, const struct audit_block *block, const 
 	return true;
 }
 
-static int add_twins_of(struct look *look, const struct audit_block *block, struct strlist *seen, json_t *twins, struct error *error)
+static int add_twins_of(struct look *look, const struct audit_block *block, struct strlist *seen, json_t *twins,
+			struct error *error)
 {
 	for (size_t i = 0; i < block->violation_count && json_array_size(twins) < MOST_DECLARATIONS; i++)
 		if (is_new(seen, block, &block->violations[i]) && add_twin(look, block, &block->violations[i], twins, error) < 0)

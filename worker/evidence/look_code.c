@@ -1,6 +1,6 @@
 /*
- * The functions that matter: listed by cargo-show-asm, disassembled from the program that ran, as IR and as MIR; a good neighbour's next
- * to the bad cell's; and whether they hold unsafe code.
+ * The functions that matter: listed by cargo-show-asm, disassembled from the program that ran, as IR and as MIR; a good neighbour's
+ * next to the bad cell's; and whether they hold unsafe code.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -76,8 +76,8 @@ static void list_accused(const struct look *look, struct strlist *symbols)
 }
 
 /*
- * A function by what it is made of, because its symbol and even its name differ between compilers and levels of inlining (an async fn is
- * found in GenFuture::poll, in run::{{closure}}, or by itself): the names of functions in it, each kind of closure alike.
+ * A function by what it is made of, because its symbol and even its name differ between compilers and levels of inlining (an async
+ * fn is found in GenFuture::poll, in run::{{closure}}, or by itself): the names of functions in it, each kind of closure alike.
  */
 static char *mark_of(const char *name)
 {
@@ -96,7 +96,8 @@ static char *mark_of(const char *name)
 
 static bool is_library(const char *name)
 {
-	return name[0] == '<' || text_starts_with(name, "core::") || text_starts_with(name, "std::") || text_starts_with(name, "alloc::");
+	return name[0] == '<' || text_starts_with(name, "core::") || text_starts_with(name, "std::") ||
+	       text_starts_with(name, "alloc::");
 }
 
 static void add_mark(json_t *marks, const char *name)
@@ -115,7 +116,8 @@ static json_t *list_marks(const struct look *look, const struct listing_function
 	for (size_t i = 0; i < look->audit_count; i++)
 		for (size_t j = 0; j < look->audits[i].module.block_count; j++) {
 			const struct audit_block *block = &look->audits[i].blocks[j];
-			if (block->violation_count > 0 && strcmp(block->ir->symbol, function->symbol) == 0 && block->ir->location_count > 0)
+			if (block->violation_count > 0 && strcmp(block->ir->symbol, function->symbol) == 0 &&
+			    block->ir->location_count > 0)
 				add_mark(*accused, block->ir->locations[0].function);
 		}
 	add_mark(marks, function->name);
@@ -181,9 +183,12 @@ static bool choose(struct look *look, const json_t *bad, struct listing_function
 	else if (pattern == NULL)
 		list_accused(look, &symbols);
 	if (pattern == NULL && symbols.count == 0) {
-		look_miss(look, bad != NULL ? "nothing in this program resembles the bad cell's functions"
-					    : "no function was accused: name the one that holds the place of interest, \"evidence: {function: "
-					      "REGEX}\", to have it listed");
+		look_miss(
+			look,
+			bad != NULL
+				? "nothing in this program resembles the bad cell's functions"
+				: "no function was accused: name the one that holds the place of interest, \"evidence: {function: "
+				  "REGEX}\", to have it listed");
 		return false;
 	}
 	if (listing_choose(&all, pattern, pattern == NULL ? &symbols : NULL, chosen, &said, &error) < 0) {
@@ -329,8 +334,9 @@ static int list_function(struct look *look, size_t number, const struct listing_
 	json_t *accused;
 	json_t *marks = list_marks(look, function, &accused);
 	json_array_append_new(json_object_get(look->answer, "functions"),
-			      json_pack("{s:s, s:s, s:I, s:s?, s:o, s:o}", "symbol", function->symbol, "name", function->name, "size",
-					(json_int_t)function->size, "why", function->why, "accused", accused, "marks", marks));
+			      json_pack("{s:s, s:s, s:I, s:s?, s:o, s:o}", "symbol", function->symbol, "name", function->name,
+					"size", (json_int_t)function->size, "why", function->why, "accused", accused, "marks",
+					marks));
 	cleanup_error struct error trouble = {0};
 	if (disassemble(look, look->binary, function, &code, &trouble) < 0) {
 		look_miss(look, "%s is not disassembled: %s", function->name, error_text(&trouble));
@@ -398,7 +404,8 @@ static int write_comparison(struct look *look, const struct comparison *comparis
 	compare_side_by_side(comparison, SIDE_BY_SIDE_WIDTH, &sides);
 	compare_unified(comparison, ROWS_AROUND, &unified);
 	compare_summary(comparison, &summary);
-	size_t changed = comparison->marks[COMPARE_CHANGED] + comparison->marks[COMPARE_LEFT_ONLY] + comparison->marks[COMPARE_RIGHT_ONLY];
+	size_t changed =
+		comparison->marks[COMPARE_CHANGED] + comparison->marks[COMPARE_LEFT_ONLY] + comparison->marks[COMPARE_RIGHT_ONLY];
 	json_object_set_new(look->answer, "comparison",
 			    json_pack("{s:s, s:s, s:I, s:I, s:I, s:o}", "symbol", name, "summary", str_text(&summary), "same",
 				      (json_int_t)comparison->marks[COMPARE_SAME], "renamed",
@@ -441,10 +448,8 @@ static int compare_functions(struct look *look, const json_t *bad, const struct 
 	}
 	size_t deciding_count;
 	cleanup_free uint64_t *deciding = bad_deciding(bad, &deciding_count);
-	const struct compare_deciding marks = {.left = deciding,
-					       .left_count = deciding_count,
-					       .right = look->deciding,
-					       .right_count = look->deciding_count};
+	const struct compare_deciding marks = {
+		.left = deciding, .left_count = deciding_count, .right = look->deciding, .right_count = look->deciding_count};
 	compare(&comparison, &left, &right, &marks);
 	return write_comparison(look, &comparison, function->name, error);
 }
@@ -469,7 +474,8 @@ static long long count_unsafe(const char *text)
 static void list_files(struct look *look, const struct listing_function *function, struct strlist *files)
 {
 	size_t asked = 0;
-	for (uint64_t address = function->address; address < function->address + function->size && asked < MOST_FRAMES; address += 4) {
+	for (uint64_t address = function->address; address < function->address + function->size && asked < MOST_FRAMES;
+	     address += 4) {
 		cleanup_source_frames struct source_frames frames = {0};
 		asked++;
 		binary_frames(look->binary, address, true, &frames);
@@ -482,8 +488,9 @@ static void list_files(struct look *look, const struct listing_function *functio
 /* The standard library is the toolchain's own: its unsafe code is no excuse for the compiler. */
 static bool is_toolchains(const char *file)
 {
-	return text_starts_with(file, "/rustc/") || strstr(file, "/lib/rustlib/src/") != NULL || strstr(file, "/library/core/src/") != NULL ||
-	       strstr(file, "/library/std/src/") != NULL || strstr(file, "/library/alloc/src/") != NULL;
+	return text_starts_with(file, "/rustc/") || strstr(file, "/lib/rustlib/src/") != NULL ||
+	       strstr(file, "/library/core/src/") != NULL || strstr(file, "/library/std/src/") != NULL ||
+	       strstr(file, "/library/alloc/src/") != NULL;
 }
 
 /* -1: not known, because a file's text is not at hand. */

@@ -1,6 +1,6 @@
 /*
- * What happens in the program behind the accused blocks: each block of the compiler's assembly is placed in the program, matched with what
- * the audit says of it, and followed.
+ * What happens in the program behind the accused blocks: each block of the compiler's assembly is placed in the program, matched
+ * with what the audit says of it, and followed.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,8 @@ static const struct audit_block *find_block(struct look *look, const struct regi
 	for (size_t i = 0; i < look->audit_count; i++)
 		for (size_t j = 0; j < look->audits[i].module.block_count; j++) {
 			const struct audit_block *block = &look->audits[i].blocks[j];
-			if ((found == NULL || (found->violation_count == 0 && block->violation_count > 0)) && is_same(look, region, block))
+			if ((found == NULL || (found->violation_count == 0 && block->violation_count > 0)) &&
+			    is_same(look, region, block))
 				found = block;
 		}
 	return found;
@@ -32,7 +33,8 @@ static const struct audit_block *find_block(struct look *look, const struct regi
 static void remember(struct look *look, const struct flow_path *path)
 {
 	for (size_t i = 0; i < path->step_count; i++) {
-		look->deciding = memory_grow(look->deciding, look->deciding_count, &look->deciding_capacity, sizeof *look->deciding);
+		look->deciding =
+			memory_grow(look->deciding, look->deciding_count, &look->deciding_capacity, sizeof *look->deciding);
 		look->deciding[look->deciding_count++] = path->steps[i].address;
 	}
 }

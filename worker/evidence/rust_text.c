@@ -156,7 +156,8 @@ static void add_literal(const char *text, size_t at, size_t end, struct strlist 
 static bool is_word_at(const char *text, size_t at, const char *word)
 {
 	size_t length = strlen(word);
-	return strncmp(text + at, word, length) == 0 && !rust_is_word(text[at + length]) && (at == 0 || !rust_is_word(text[at - 1]));
+	return strncmp(text + at, word, length) == 0 && !rust_is_word(text[at + length]) &&
+	       (at == 0 || !rust_is_word(text[at - 1]));
 }
 
 /* The bracket behind a word, or 0. */
