@@ -64,7 +64,7 @@ static void show_walk(struct investigation *investigation)
 		add_duration(&line, elapsed * (long long)left / (long long)investigation->decided_now / 1000);
 		str_append(&line, " left");
 	} else if (left == 0) {
-		str_append(&line, ", confirming");
+		str_append(&line, investigation->evidence_planned ? ", gathering evidence" : ", confirming");
 	}
 	for (size_t i = 0; i < investigation->walker_count; i++)
 		add_walker(investigation, &investigation->walkers[i], &line);

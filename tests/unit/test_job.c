@@ -12,7 +12,7 @@
 		X(edited) X(lock) X(evidence) X(compare) X(function) X(tools) X(bad_outcome) X(clang) X(report)
 #define NUMBERS(X)                                                                                                     \
 	X(runs) X(expect_exit) X(build_ms) X(run_ms) X(memory_bytes) X(processes) X(output_bytes) X(file_bytes) X(budget_ms)
-#define FLAGS(X) X(clean) X(network_for_build) X(compile)
+#define FLAGS(X) X(clean) X(network_for_build) X(compile) X(all_packages)
 #define LISTS(X) X(path) X(read_only) X(run) X(names) X(search) X(files) X(flags)
 #define MAPS(X) X(checkouts) X(environment) X(placeholders)
 #define JSONS(X) X(build) X(crates) X(overrides) X(edits)
