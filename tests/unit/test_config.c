@@ -38,6 +38,8 @@
 #define WITH_LIMITS(inside) WITH_REPRODUCER("run: [x], limits: {" inside "}")
 #define WITH_OVERRIDE(inside) TOP "sources: {src: {url: /srv/s.git}}\noverrides: [{" inside "}]\n"
 #define WITH_EDIT(inside) WITH_OVERRIDE("name: o, crate: k, edits: [{" inside "}]")
+#define WITH_TWIN(inside) TOP "sources: {src: {url: /srv/s.git}}\ntwins: [{" inside "}]\n"
+#define TWIN_EDITS "edits: [{file: f, find: x, replace: y}]"
 #define WITH_WEBHOOK(inside) TOP "webhooks: [{" inside "}]\n"
 #define WITH_TEAM(inside) WITH_WEBHOOK("name: team, url: \"http://h/\", " inside)
 
@@ -184,7 +186,23 @@ struct key_case {
 	X(72, "webhooks.token_env", WITH_TEAM("token_env: T"), IS(config->webhooks[0].token_env, "T"))                 \
 	X(73, "webhooks.events", WITH_TEAM("events: [verdict, verdict]"),                                              \
 	  config->webhooks[0].events.count == 1 && IS(ITEM(config->webhooks[0].events, 0), "verdict"))                 \
-	X(74, "webhooks.give_up_after", WITH_TEAM("give_up_after: 2h"), config->webhooks[0].give_up_after_ms == 7200000)
+	X(74, "webhooks.give_up_after", WITH_TEAM("give_up_after: 2h"), config->webhooks[0].give_up_after_ms == 7200000) \
+	X(75, "report_url", TOP "report_url: \"https://r/{name}\"\n", IS(config->report_url, "https://r/{name}"))                \
+	X(76, "twins", WITH_TWIN("name: t, " TWIN_EDITS), config->twin_count == 1 && config->twins[0].crate == NULL)               \
+	X(77, "twins.name", WITH_TWIN("name: t, " TWIN_EDITS), IS(config->twins[0].name, "t"))                                     \
+	X(78, "twins.crate", WITH_TWIN("name: t, crate: k, " TWIN_EDITS), IS(config->twins[0].crate, "k"))                         \
+	X(79, "twins.source", WITH_TWIN("name: t, source: src, " TWIN_EDITS), IS(config->twins[0].source, "src"))                  \
+	X(80, "twins.os", WITH_TWIN("name: t, os: linux, " TWIN_EDITS), IS(ITEM(config->twins[0].os, 0), "linux"))                 \
+	X(81, "twins.reason", WITH_TWIN("name: t, reason: why, " TWIN_EDITS), IS(config->twins[0].reason, "why"))                  \
+	X(82, "twins.edits", WITH_TWIN("name: t, " TWIN_EDITS), config->twins[0].edit_count == 1)                                  \
+	X(83, "twins.edits.file", WITH_TWIN("name: t, " TWIN_EDITS), IS(config->twins[0].edits[0].file, "f"))                      \
+	X(84, "twins.edits.find", WITH_TWIN("name: t, " TWIN_EDITS), IS(config->twins[0].edits[0].find, "x"))                      \
+	X(85, "twins.edits.replace", WITH_TWIN("name: t, " TWIN_EDITS), IS(config->twins[0].edits[0].replace, "y"))                \
+	X(86, "twins.edits.matches", WITH_TWIN("name: t, edits: [{file: f, find: x, replace: y, matches: 2..3}]"),                 \
+	  config->twins[0].edits[0].min == 2 && config->twins[0].edits[0].max == 3)                                                \
+	X(87, "evidence", TOP "evidence: {}\n", IS(config->evidence.gather, "auto") && config->evidence.function == NULL)         \
+	X(88, "evidence.gather", TOP "evidence: {gather: never}\n", IS(config->evidence.gather, "never"))                         \
+	X(89, "evidence.function", TOP "evidence: {function: \"^a::b$\"}\n", IS(config->evidence.function, "^a::b$"))
 
 #define HOLDS(number, path, yaml, condition)                                                                           \
 	static bool holds_##number(const struct config *config)                                                        \

@@ -7,8 +7,8 @@
 static const struct bad_case bad_cases[] = {
 	{"unknown key, near", TOP "workrs: 2\n", "4:1: unknown key \"workrs\": did you mean \"workers\"?"},
 	{"unknown key, far", TOP "colour: red\n",
-	 "4:1: unknown key \"colour\" in an investigation: remove it; known keys are name, question, workers, confirm, "
-	 "retries, bad, sources, axes, overrides, exclude, include, reproducer, webhooks"},
+	 "4:1: unknown key \"colour\" in an investigation: remove it; known keys are name, question, report_url, "
+	 "workers, confirm, retries, bad, sources, axes, overrides, twins, evidence, exclude, include, reproducer, webhooks"},
 	{"unknown key with two letters swapped", WITH_AXIS("{nmae: p, name: q, type: profile, values: [dev]}"),
 	 "1:9: unknown key \"nmae\": did you mean \"name\"?"},
 	{"unknown key that starts with a known one", WITH_AXIS("{namely: p, name: q, type: profile, values: [dev]}"),
@@ -178,6 +178,16 @@ static const struct bad_case bad_cases[] = {
 	 "5:13: an override needs \"crate\" or \"source\": say what is edited"},
 	{"override of both", WITH_OVERRIDE("name: o, crate: k, source: src, edits: [{file: f, find: x, replace: y}]"),
 	 "5:30: an override has either \"crate\" or \"source\": remove one, or make it two overrides"},
+	{"twin of both", WITH_TWIN("name: t, crate: k, source: src, " TWIN_EDITS),
+	 "5:37: a twin edits either a \"crate\" or a \"source\", or the reproducer where neither is given: remove one"},
+	{"twin of an unknown source", WITH_TWIN("name: t, source: usdt, " TWIN_EDITS),
+	 "5:27: source \"usdt\" is not defined: add it under \"sources\""},
+	{"two twins of one name", TOP "twins: [{name: t, " TWIN_EDITS "}, {name: t, " TWIN_EDITS "}]\n",
+	 "4:68: two twins are called \"t\", the first in line 4: rename or remove one"},
+	{"evidence at a time that there is not", TOP "evidence: {gather: later}\n",
+	 "4:20: \"gather\" must be one of auto, never, not \"later\""},
+	{"a function that is no expression", TOP "evidence: {function: \"(\"}\n",
+	 "4:22: \"function\" must be a POSIX extended regular expression, not \"(\": Unmatched ( or \\("},
 	{"override of an unknown source",
 	 WITH_OVERRIDE("name: o, source: usdt, edits: [{file: f, find: x, replace: y}]"),
 	 "5:31: source \"usdt\" is not defined: add it under \"sources\""},

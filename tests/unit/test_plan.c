@@ -23,7 +23,7 @@ static size_t random_below(size_t limit)
 	random_state ^= random_state << 13;
 	random_state ^= random_state >> 17;
 	random_state ^= random_state << 5;
-	return random_state % limit;
+	return limit > 0 ? random_state % limit : 0;
 }
 
 static void start_random(struct plan *plan)

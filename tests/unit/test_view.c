@@ -68,9 +68,11 @@ static bool is_bad(const struct matrix *matrix, size_t cell)
 static char *combination_of(const struct matrix *matrix, size_t cell)
 {
 	struct str text = {0};
-	for (size_t i = 0; i < matrix->axis_count; i++)
-		str_append_format(&text, "%sa%zu=v%zu", i > 0 ? " " : "", i,
-				  cell / matrix->strides[i] % matrix->sizes[i]);
+	for (size_t i = 0; i < matrix->axis_count; i++) {
+		size_t stride = matrix->strides[i] > 0 ? matrix->strides[i] : 1;
+		size_t size = matrix->sizes[i] > 0 ? matrix->sizes[i] : 1;
+		str_append_format(&text, "%sa%zu=v%zu", i > 0 ? " " : "", i, cell / stride % size);
+	}
 	return str_steal(&text);
 }
 
