@@ -302,10 +302,21 @@ static bool is_under_way(const struct investigation *investigation)
 	return false;
 }
 
+/* What is confirmed now may change which cell is the first bad one, and whether that is confirmed. */
+static bool is_confirming(const struct investigation *investigation)
+{
+	for (size_t i = 0; i < investigation->walker_count; i++)
+		if (investigation->walkers[i].busy && investigation->walkers[i].task == NULL)
+			return true;
+	return false;
+}
+
 static bool plan_next_stage(struct investigation *investigation)
 {
 	cleanup_error struct error error = {0};
 	int result = 0;
+	if (!investigation->evidence_planned && is_confirming(investigation))
+		return false;
 	if (!investigation->evidence_planned)
 		result = plan_bad_cell(investigation, &error);
 	if (result == 0 && !investigation->evidence_spread && !is_under_way(investigation))

@@ -153,6 +153,12 @@ def test_never_means_never(place, tools):
     assert verdict(place)["verdict"] == "inconclusive"
 
 
+def test_an_idle_worker_does_not_close_the_question_while_the_first_bad_cell_is_being_confirmed(place, tools):
+    file = tools(data([VIOLATION], [BROKEN]), [["^toolchain=two usdt=1.0.0 letter=b", {"outcome": "fail", "seconds": 0.5}]], workers=8)
+    place.run("run", file, check=0)
+    assert len(place.jobs("evidence")) >= 1
+
+
 def test_one_worker_does_it_all(place, tools):
     place.run("run", tools(data([VIOLATION], [BROKEN], [CORRECTION]), workers=1), check=0)
     assert {row["kind"] for row in place.query("SELECT kind FROM evidence")} == {"build", "neighbour", "passes"}

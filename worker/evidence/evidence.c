@@ -19,6 +19,12 @@
 #include "jobs.h"
 #include "os.h"
 
+#ifdef __has_feature
+#if __has_feature(address_sanitizer)
+#define SANITIZED_BY_CLANG
+#endif
+#endif
+
 enum {
 	LOOK_MS = 120000,
 	ANSWER_LIMIT = 3 << 20, /* below PROTOCOL_LINE_LIMIT */
@@ -177,7 +183,10 @@ static int look(struct gathering *gathering, struct error *error)
 	strlist_add(&words, program);
 	strlist_add(&words, "--look");
 	strlist_add(&words, request);
-	const struct command_setup setup = cell_command(&gathering->cell, "look", &words, LOOK_MS);
+	struct command_setup setup = cell_command(&gathering->cell, "look", &words, LOOK_MS);
+#if defined(__SANITIZE_ADDRESS__) || defined(SANITIZED_BY_CLANG)
+	setup.limits.memory_bytes = 1LL << 50; /* AddressSanitizer reserves terabytes of addresses */
+#endif
 	event_phase("look", 0, 0);
 	command_run(&gathering->cell.sandbox, &setup, &command);
 	if (command.end == COMMAND_ENDED && command.status == 0)
