@@ -90,7 +90,8 @@ static int write_report(const struct str *report, const char *output, struct err
 {
 	struct stat status;
 	if (output == NULL) {
-		if (fwrite(str_text(report), 1, report->length, stdout) < report->length || fflush(stdout) != 0)
+		bool written = fwrite(str_text(report), 1, report->length, stdout) == report->length && fflush(stdout) == 0;
+		if (!written && errno != EPIPE) /* a reader that has seen enough, as of `| head`, is no trouble */
 			return error_set_errno(error, "writing the report to standard output");
 		return 0;
 	}

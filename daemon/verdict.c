@@ -224,7 +224,7 @@ static enum holds pass_is_named(const struct facts *facts, struct str *text)
 	}
 	str_append_format(text, "It becomes visible with pass %lld of %lld, %s on %s: where it shows, not whose fault it is",
 			  number_of(facts->limit, "bad", 0), number_of(facts->limit, "passes", 0),
-			  text_of(facts->limit, "pass", "?"), text_of(facts->limit, "unit", "?"));
+			  text_of(facts->limit, "pass", "?"), text_of(facts->limit, "name", text_of(facts->limit, "unit", "?")));
 	return HOLDS;
 }
 

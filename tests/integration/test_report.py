@@ -281,6 +281,13 @@ def gathered(place):
     return run
 
 
+def test_a_reader_that_has_seen_enough_is_no_trouble(place, letters):
+    place.run("run", letters([["number=3", "fail"]]), check=0)
+    words = " ".join(str(word) for word in place.command("report", "--format", "html"))
+    result = subprocess.run(["bash", "-c", f"{words} | true; exit ${{PIPESTATUS[0]}}"], capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stderr) == (0, "")
+
+
 def test_the_evidence_is_in_every_format(place, gathered):
     run = gathered()
     page = report(place, "--format", "html")
