@@ -152,7 +152,7 @@ static json_t *crates_to_json(const struct cell_context *context, const size_t *
 	return crates;
 }
 
-static json_t *edits_to_json(const struct config_override *override)
+json_t *cell_edits_to_json(const struct config_override *override)
 {
 	json_t *edits = json_array();
 	for (size_t i = 0; i < override->edit_count; i++) {
@@ -181,7 +181,7 @@ static json_t *overrides_to_json(const struct config *config)
 			json_object_set_new(entry, "crate", json_string(override->crate));
 		else
 			json_object_set_new(entry, "checkout", json_string(override->source));
-		json_object_set_new(entry, "edits", edits_to_json(override));
+		json_object_set_new(entry, "edits", cell_edits_to_json(override));
 		json_array_append_new(overrides, entry);
 	}
 	return overrides;

@@ -40,6 +40,9 @@ size_t cell_commits(const struct cell_context *context, const size_t *positions,
 char *cell_tree_folder(const struct cell_context *context, const char *oid);
 char *cell_prepared_folder(const struct cell_context *context, const char *preparation_key);
 
+/* The edits of an override as a job has them, and as twins are stored: [{"file","find","replace","min","max"}]; a new reference. */
+json_t *cell_edits_to_json(const struct config_override *override);
+
 /* Fill in a "prepare" job.  `lock`: the pinned Cargo.lock, or NULL. */
 void cell_fill_preparation(const struct cell_context *context, const size_t *positions, const char *preparation_key,
 			   const char *lock, struct job *job);

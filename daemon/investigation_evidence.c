@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "fs.h"
+#include "json_text.h"
 #include "log.h"
 #include "os.h"
 #include "view.h"
@@ -119,7 +120,7 @@ static int plan_bad_cell(struct investigation *investigation, struct error *erro
 
 static char *own(json_t *object, const char *key)
 {
-	return text_copy(json_string_value(json_object_get(object, key)));
+	return text_copy(json_text(object, key));
 }
 
 /* The worker's correction of a declaration as one override; all of it the caller's. */
@@ -138,16 +139,6 @@ static struct config_override to_override(json_t *twin)
 					.edit_count = 1};
 }
 
-static json_t *edits_to_json(const struct config_override *twin)
-{
-	json_t *edits = json_array();
-	for (size_t i = 0; i < twin->edit_count; i++)
-		json_array_append_new(edits, json_pack("{s:s, s:s, s:s, s:I, s:I}", "file", twin->edits[i].file, "find",
-						       twin->edits[i].find, "replace", twin->edits[i].replace, "min",
-						       (json_int_t)twin->edits[i].min, "max", (json_int_t)twin->edits[i].max));
-	return edits;
-}
-
 /* The task's own configuration: the investigation's with one edit more. */
 static void differ(struct investigation *investigation, struct evidence_task *task, const struct config_override *twin)
 {
@@ -159,7 +150,7 @@ static void differ(struct investigation *investigation, struct evidence_task *ta
 	if (twin->crate != NULL || twin->source != NULL)
 		task->config.overrides[task->config.override_count++] = *twin;
 	else
-		task->edits = edits_to_json(twin);
+		task->edits = cell_edits_to_json(twin);
 	task->context.config = &task->config;
 	task->context.reproducer_edits = task->edits;
 }
@@ -174,7 +165,7 @@ static char *describe(const struct investigation *investigation, const struct co
 		json_object_set_new(edit, "source", json_string(twin->source));
 	else
 		json_object_set_new(edit, "reproducer", json_string(path_base(investigation->setup.config->reproducer.path)));
-	json_object_set_new(edit, "edits", edits_to_json(twin));
+	json_object_set_new(edit, "edits", cell_edits_to_json(twin));
 	char *text = json_dumps(edit, JSON_COMPACT);
 	json_decref(edit);
 	return text;
@@ -389,8 +380,7 @@ static int save_twin(const struct walker *walker, const struct result *result, s
 	return store_finish_attempt(store_of(walker->investigation), walker->attempt_id, result, &decision, error);
 }
 
-/* Records the result; the walker is free afterwards. */
-static void record(struct walker *walker, const struct result *result)
+void investigation_record_task(struct walker *walker, const struct result *result)
 {
 	struct investigation *investigation = walker->investigation;
 	struct evidence_task *task = walker->task;
@@ -404,53 +394,23 @@ static void record(struct walker *walker, const struct result *result)
 		investigation_fail(investigation, "recording evidence", &error);
 }
 
-static bool start_attempt(struct walker *walker)
+/* A twin is a cell and has attempts; the rest has a log only. */
+bool investigation_open_task(struct walker *walker)
 {
-	struct investigation *investigation = walker->investigation;
-	cleanup_error struct error error = {0};
-	if (walker->task->kind != EVIDENCE_TWIN) {
-		walker->log = text_format("evidence/%lld/%s-%lld.log", investigation->cells[investigation->evidence_cell].id,
-					  kind_name(walker->task->kind), walker->task->other_id);
-		return true;
-	}
-	if (store_start_attempt(store_of(investigation), walker->task->other_id, "confirm", &walker->attempt_id, &walker->log,
-				&error) == 0)
-		return true;
-	investigation_leave(walker);
-	investigation_fail(investigation, "recording an attempt", &error);
-	return false;
+	const struct investigation *investigation = walker->investigation;
+	if (walker->task->kind == EVIDENCE_TWIN)
+		return investigation_start_attempt(walker, walker->task->other_id);
+	walker->log = text_format("evidence/%lld/%s-%lld.log", investigation->cells[investigation->evidence_cell].id,
+				  kind_name(walker->task->kind), walker->task->other_id);
+	return true;
 }
 
 void investigation_conclude_task(struct walker *walker, enum outcome outcome, const char *reason)
 {
 	cleanup_result struct result result = {.outcome = outcome, .reason = text_copy(reason), .exit_status = -1};
 	walker->task->failures = walker->investigation->setup.config->retries; /* trying again was done while preparing */
-	if (start_attempt(walker))
-		record(walker, &result);
-}
-
-static void on_phase(void *context, size_t slot, const char *phase)
-{
-	struct investigation *investigation = context;
-	struct walker *walker = &investigation->walkers[slot];
-	free(walker->phase);
-	walker->phase = text_copy(phase);
-}
-
-static void on_result(void *context, size_t slot, const struct result *result, bool stopped)
-{
-	struct investigation *investigation = context;
-	struct walker *walker = &investigation->walkers[slot];
-	cleanup_error struct error error = {0};
-	if (stopped) {
-		walker->task->state = EVIDENCE_OPEN;
-		if (walker->attempt_id != 0 && store_interrupt_attempt(store_of(investigation), walker->attempt_id, &error) < 0)
-			log_error("recording an interrupted attempt: %s", error_text(&error));
-		investigation_leave(walker);
-	} else {
-		record(walker, result);
-	}
-	investigation_advance_all(investigation);
+	if (investigation_open_task(walker))
+		investigation_record_task(walker, &result);
 }
 
 /* The job --------------------------------------------------------------------------------------------------------------- */
@@ -500,12 +460,13 @@ static char *accused_function(struct investigation *investigation)
 	return pattern;
 }
 
-/* On top of what a cell's job says. */
-static void ask_for_evidence(const struct walker *walker, struct job *job)
+void investigation_fill_task(const struct walker *walker, struct job *job)
 {
 	struct investigation *investigation = walker->investigation;
 	const struct evidence_task *task = walker->task;
 	const char *state = investigation->setup.state_folder;
+	if (task->kind == EVIDENCE_TWIN)
+		return;
 	free(job->kind);
 	job->kind = text_copy(task->kind == EVIDENCE_PASSES ? "passes" : "evidence");
 	job->evidence = evidence_folder(investigation, kind_name(task->kind), task->other_id);
@@ -521,34 +482,4 @@ static void ask_for_evidence(const struct walker *walker, struct job *job)
 		if (job->function == NULL)
 			job->function = accused_function(investigation);
 	}
-}
-
-static char *task_folder(struct walker *walker, const size_t *positions)
-{
-	if (walker->task->kind != EVIDENCE_TWIN)
-		return investigation_lane(walker, positions);
-	cleanup_free char *key = cell_key(&walker->task->context, positions);
-	return text_format("%s/kept/%.12s", walker->investigation->setup.state_folder, key);
-}
-
-void investigation_start_task(struct walker *walker, const size_t *positions)
-{
-	struct investigation *investigation = walker->investigation;
-	cleanup_job struct job job = {0};
-	if (!start_attempt(walker))
-		return;
-	cleanup_free char *folder = task_folder(walker, positions);
-	cleanup_free char *log = path_join(investigation->setup.state_folder, walker->log);
-	bool twin = walker->task->kind == EVIDENCE_TWIN;
-	cell_fill_job(&walker->task->context, positions, folder, twin, &job);
-	if (twin && investigation->setup.config->confirm > job.runs)
-		job.runs = investigation->setup.config->confirm;
-	if (!twin)
-		ask_for_evidence(walker, &job);
-	struct pool_task task = {.log = log,
-				 .deadline_ms = investigation_deadline(&job) + 2 * job.budget_ms,
-				 .on_phase = on_phase,
-				 .on_result = on_result,
-				 .context = investigation};
-	pool_start(investigation->setup.pool, walker->slot, &job, &task);
 }

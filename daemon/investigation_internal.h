@@ -164,16 +164,19 @@ void investigation_advance_all(struct investigation *investigation);
 /* The walker's cell ends with a result that no worker gave. */
 void investigation_conclude(struct walker *walker, enum outcome outcome, const char *reason);
 
-/* The folder of a lane: the shared build folder of the walker's toolchain.  Owned by the caller. */
-char *investigation_lane(struct walker *walker, const size_t *positions);
-/* What a job may take, in all. */
-long long investigation_deadline(const struct job *job);
+/* An attempt at a cell of the store, which sets walker->log.  False: trouble; the walker is free. */
+bool investigation_start_attempt(struct walker *walker, long long cell_id);
 /* The walker is free. */
 void investigation_leave(struct walker *walker);
 
 /* investigation_evidence.c: after the walk.  False: nothing to do (now). */
 bool investigation_take_task(struct walker *walker);
-void investigation_start_task(struct walker *walker, const size_t *positions);
+/* Sets walker->log, and for a twin, which is a cell, starts an attempt.  False: trouble; the walker is free. */
+bool investigation_open_task(struct walker *walker);
+/* On top of what a cell's job says: what the walker's task asks. */
+void investigation_fill_task(const struct walker *walker, struct job *job);
+/* What came of the walker's task; the walker is free afterwards. */
+void investigation_record_task(struct walker *walker, const struct result *result);
 /* The walker's task ends with a result that no worker gave. */
 void investigation_conclude_task(struct walker *walker, enum outcome outcome, const char *reason);
 /* What the walker's combination stands for: the investigation's context, or its twin's. */

@@ -227,16 +227,23 @@ static void record(struct walker *walker, const struct result *result)
 		notify_wake(investigation->notify);
 }
 
-static bool start_attempt(struct walker *walker)
+bool investigation_start_attempt(struct walker *walker, long long cell_id)
 {
 	struct investigation *investigation = walker->investigation;
 	cleanup_error struct error error = {0};
-	if (store_start_attempt(investigation->setup.store, investigation->cells[walker->cell].id,
-				walker->confirms ? "confirm" : "walk", &walker->attempt_id, &walker->log, &error) == 0)
+	if (store_start_attempt(investigation->setup.store, cell_id, walker->confirms ? "confirm" : "walk", &walker->attempt_id,
+				&walker->log, &error) == 0)
 		return true;
 	investigation_leave(walker);
 	investigation_fail(investigation, "recording an attempt", &error);
 	return false;
+}
+
+/* False: trouble; the walker is free. */
+static bool start_attempt(struct walker *walker)
+{
+	return walker->task != NULL ? investigation_open_task(walker)
+				    : investigation_start_attempt(walker, walker->investigation->cells[walker->cell].id);
 }
 
 void investigation_conclude(struct walker *walker, enum outcome outcome, const char *reason)
@@ -268,9 +275,14 @@ static void on_result(void *context, size_t slot, const struct result *result, b
 	struct walker *walker = &investigation->walkers[slot];
 	cleanup_error struct error error = {0};
 	if (stopped) {
-		if (store_interrupt_attempt(investigation->setup.store, walker->attempt_id, &error) < 0)
+		if (walker->attempt_id != 0 &&
+		    store_interrupt_attempt(investigation->setup.store, walker->attempt_id, &error) < 0)
 			log_error("recording an interrupted attempt: %s", error_text(&error));
+		if (walker->task != NULL)
+			walker->task->state = EVIDENCE_OPEN;
 		investigation_leave(walker);
+	} else if (walker->task != NULL) {
+		investigation_record_task(walker, result);
 	} else {
 		record(walker, result);
 	}
@@ -292,7 +304,7 @@ static void choose_lane(struct walker *walker)
 	}
 }
 
-char *investigation_lane(struct walker *walker, const size_t *positions)
+static char *lane_folder(struct walker *walker, const size_t *positions)
 {
 	const struct investigation *investigation = walker->investigation;
 	const struct axis_value *toolchain = cell_toolchain(&investigation->context, positions);
@@ -310,19 +322,19 @@ static char *attempt_folder(struct walker *walker, const size_t *positions)
 	const struct investigation *investigation = walker->investigation;
 	const char *state = investigation->setup.state_folder;
 	if (walker->keeps) {
-		cleanup_free char *key = cell_key(&investigation->context, positions);
+		cleanup_free char *key = cell_key(investigation_context(walker), positions);
 		return text_format("%s/kept/%.12s", state, key);
 	}
 	if (walker->confirms)
 		return text_format("%s/build/clean/%zu", state, walker->slot);
-	return investigation_lane(walker, positions);
+	return lane_folder(walker, positions);
 }
 
-long long investigation_deadline(const struct job *job)
+static long long deadline(const struct job *job)
 {
 	long long build = job->build_ms > 0 ? job->build_ms : JOB_DEFAULT_BUILD_MS;
 	long long run = job->run_ms > 0 ? job->run_ms : JOB_DEFAULT_RUN_MS;
-	return build + run * job->runs + DEADLINE_SPARE_MS;
+	return build + run * job->runs + 2 * job->budget_ms + DEADLINE_SPARE_MS;
 }
 
 static void start_job(struct walker *walker, const size_t *positions)
@@ -333,11 +345,13 @@ static void start_job(struct walker *walker, const size_t *positions)
 	if (!start_attempt(walker))
 		return;
 	cleanup_free char *log = path_join(investigation->setup.state_folder, walker->log);
-	cell_fill_job(&investigation->context, positions, folder, walker->confirms, &job);
+	cell_fill_job(investigation_context(walker), positions, folder, walker->confirms, &job);
 	if (walker->confirms && investigation->setup.config->confirm > job.runs)
 		job.runs = investigation->setup.config->confirm;
+	if (walker->task != NULL)
+		investigation_fill_task(walker, &job);
 	struct pool_task task = {.log = log,
-				 .deadline_ms = investigation_deadline(&job),
+				 .deadline_ms = deadline(&job),
 				 .on_phase = on_phase,
 				 .on_result = on_result,
 				 .context = investigation};
@@ -352,11 +366,7 @@ void investigation_advance(struct walker *walker)
 		if (!walker->busy && !take_cell(walker))
 			return;
 		investigation_positions(investigation, walker->cell, positions);
-		if (!investigation_supply_cell(walker, positions))
-			continue;
-		if (walker->task != NULL)
-			investigation_start_task(walker, positions);
-		else
+		if (investigation_supply_cell(walker, positions))
 			start_job(walker, positions);
 	}
 }
