@@ -398,3 +398,24 @@ int fs_hash_file(const char *path, char **hash, struct error *error)
 	*hash = digest_finish(&digest);
 	return 0;
 }
+
+int fs_each(const char *path, int (*visit)(const char *path, void *context, struct error *error), void *context,
+	    struct error *error)
+{
+	struct stat status;
+	cleanup_strlist struct strlist names = {0};
+	if (visit(path, context, error) < 0)
+		return -1;
+	if (lstat(path, &status) < 0)
+		return error_set_errno(error, "cannot look at %s", path);
+	if (!S_ISDIR(status.st_mode))
+		return 0;
+	if (fs_list_folder(path, &names, error) < 0)
+		return -1;
+	for (size_t i = 0; i < names.count; i++) {
+		cleanup_free char *child = path_join(path, names.items[i]);
+		if (fs_each(child, visit, context, error) < 0)
+			return -1;
+	}
+	return 0;
+}

@@ -34,6 +34,11 @@ int fs_write_file(const char *path, const char *bytes, size_t length, struct err
 /* rm -rf; a path that does not exist is fine; folders without write permission are opened up first. */
 int fs_remove_tree(const char *path, struct error *error);
 /*
+ * `visit` for the path and then, where that is a folder, for everything below it, in bytewise order; ends at the first that returns -1.
+ */
+int fs_each(const char *path, int (*visit)(const char *path, void *context, struct error *error), void *context,
+	    struct error *error);
+/*
  * cp -R with new modification times (Cargo trusts times).  Regular files keep their execute bit, symbolic links are
  * copied as links, anything else is skipped.  `skip` may name entries of the top folder to leave out (NULL: none).
  */

@@ -147,44 +147,39 @@ int workspace_fill(const struct workspace *workspace, const struct job *job, str
 	return job->prepared != NULL ? copy_preparation(workspace, job->prepared, error) : 0;
 }
 
-static int give_tree(const char *path, uid_t user, gid_t group, struct error *error)
+struct owner {
+	uid_t user;
+	gid_t group;
+};
+
+static int give(const char *path, void *context, struct error *error)
 {
-	struct stat status;
-	if (lchown(path, user, group) < 0 || lstat(path, &status) < 0)
-		return error_set_errno(error, "cannot give %s to user %ld", path, (long)user);
-	if (!S_ISDIR(status.st_mode))
-		return 0;
-	cleanup_strlist struct strlist names = {0};
-	if (fs_list_folder(path, &names, error) < 0)
-		return -1;
-	for (size_t i = 0; i < names.count; i++) {
-		cleanup_free char *child = path_join(path, names.items[i]);
-		if (give_tree(child, user, group, error) < 0)
-			return -1;
-	}
+	const struct owner *owner = context;
+	if (lchown(path, owner->user, owner->group) < 0)
+		return error_set_errno(error, "cannot give %s to user %ld", path, (long)owner->user);
 	return 0;
 }
 
 /* Only where the top is not theirs yet: the trees that stay between jobs are large. */
-static int give_kept_tree(const char *path, uid_t user, gid_t group, struct error *error)
+static int give_kept_tree(const char *path, struct owner *owner, struct error *error)
 {
 	struct stat status;
-	if (lstat(path, &status) == 0 && status.st_uid == user)
+	if (lstat(path, &status) == 0 && status.st_uid == owner->user)
 		return 0;
-	return give_tree(path, user, group, error);
+	return fs_each(path, give, owner, error);
 }
 
 int workspace_give(const struct workspace *workspace, struct error *error)
 {
-	uid_t user = workspace->drop ? workspace->user : geteuid();
-	gid_t group = workspace->drop ? workspace->group : getegid();
+	struct owner owner = {.user = workspace->drop ? workspace->user : geteuid(),
+			      .group = workspace->drop ? workspace->group : getegid()};
 	if (geteuid() != 0)
 		return 0;
-	if (give_tree(workspace->folder, user, group, error) < 0)
+	if (fs_each(workspace->folder, give, &owner, error) < 0)
 		return -1;
-	if (give_kept_tree(workspace->target, user, group, error) < 0)
+	if (give_kept_tree(workspace->target, &owner, error) < 0)
 		return -1;
-	return give_kept_tree(workspace->cargo_home, user, group, error);
+	return give_kept_tree(workspace->cargo_home, &owner, error);
 }
 
 bool workspace_user_reaches(const struct workspace *workspace, const char *path)

@@ -521,6 +521,31 @@ static void what_cannot_be_removed_is_named_with_the_reason(void **state)
 	assert_says(&error, "/locked/file: Permission denied");
 }
 
+static int note(const char *path, void *context, struct error *error)
+{
+	strlist_add(context, path_base(path));
+	return strcmp(path_base(path), "stop") == 0 ? error_set(error, "told to stop") : 0;
+}
+
+static void everything_below_a_path_is_visited_in_order_and_links_are_not_followed(void **state)
+{
+	cleanup_error struct error error = {0};
+	cleanup_strlist struct strlist seen = {0};
+	cleanup_free char *top = path_join(*state, "top");
+	cleanup_free char *link = path_join(*state, "top/c");
+	put_file(*state, "top/b/inner", "");
+	put_file(*state, "top/a", "");
+	assert_int_equal(symlink("b", link), 0);
+	assert_done(fs_each(top, note, &seen, &error), &error);
+	cleanup_free char *names = strlist_join(&seen, " ");
+	assert_string_equal(names, "top a b inner c");
+	put_file(*state, "top/b/stop", "");
+	strlist_clear(&seen);
+	assert_int_equal(fs_each(top, note, &seen, &error), -1);
+	assert_string_equal(seen.items[seen.count - 1], "stop");
+	assert_says(&error, "told to stop");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -550,6 +575,7 @@ int main(void)
 		as_ordinary_user(a_tree_deeper_than_a_path_can_be_long_is_removed),
 		in_quick_place(removing_what_is_not_there_is_fine_and_a_link_goes_alone),
 		as_ordinary_user(what_cannot_be_removed_is_named_with_the_reason),
+		in_quick_place(everything_below_a_path_is_visited_in_order_and_links_are_not_followed),
 	};
 	return cmocka_run_group_tests_name("fs", tests, NULL, NULL);
 }

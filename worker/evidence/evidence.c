@@ -69,7 +69,7 @@ static int add_flags(struct gathering *gathering, struct error *error)
 	strlist_add(&flags, gathering->job.all_packages ? "--emit=llvm-ir,link" : "--emit=llvm-ir,asm,mir,link");
 	for (size_t i = 0; i < sizeof common / sizeof common[0]; i++)
 		strlist_add(&flags, common[i]);
-	if (shim_write(&gathering->shim, cell, &flags, true, NULL, error) < 0)
+	if (shim_write(&gathering->shim, cell, &flags, true, error) < 0)
 		return -1;
 	if (gathering->job.all_packages) {
 		strmap_set(&cell->environment, "RUSTC_WRAPPER", gathering->shim.wrapper);

@@ -50,17 +50,13 @@ static void append_words(struct str *script, const struct strlist *words)
 	}
 }
 
-static void append_script(struct str *script, const struct strlist *flags, bool units, const char *errors)
+static void append_script(struct str *script, const struct strlist *flags, bool units)
 {
 	append_head(script);
 	if (units)
 		str_append(script, "[ -n \"$units\" ] || set -- \"$@\" -C codegen-units=16\n");
 	str_append(script, "exec \"$@\"");
 	append_words(script, flags);
-	if (errors != NULL) {
-		str_append(script, " 2>");
-		str_append_shell_word(script, errors);
-	}
 	str_append(script, "\n");
 }
 
@@ -124,22 +120,10 @@ static int write_script(const char *path, const struct str *text, struct error *
 	return 0;
 }
 
-static int touch_tree(const char *path, struct error *error)
+static int touch(const char *path, void *context, struct error *error)
 {
-	struct stat status;
-	if (lstat(path, &status) < 0 || utimensat(AT_FDCWD, path, NULL, AT_SYMLINK_NOFOLLOW) < 0)
-		return error_set_errno(error, "cannot touch %s", path);
-	if (!S_ISDIR(status.st_mode))
-		return 0;
-	cleanup_strlist struct strlist names = {0};
-	if (fs_list_folder(path, &names, error) < 0)
-		return -1;
-	for (size_t i = 0; i < names.count; i++) {
-		cleanup_free char *child = path_join(path, names.items[i]);
-		if (touch_tree(child, error) < 0)
-			return -1;
-	}
-	return 0;
+	(void)context;
+	return utimensat(AT_FDCWD, path, NULL, AT_SYMLINK_NOFOLLOW) < 0 ? error_set_errno(error, "cannot touch %s", path) : 0;
 }
 
 static void append_direct_script(struct str *script, const struct shim *shim)
@@ -166,14 +150,14 @@ static int install(const struct shim *shim, struct cell *cell, const struct str 
 			return -1;
 	}
 	strmap_set(&cell->environment, "RUSTC_WORKSPACE_WRAPPER", shim->wrapper);
-	return touch_tree(cell->workspace.reproducer, error);
+	return fs_each(cell->workspace.reproducer, touch, NULL, error);
 }
 
-int shim_write(const struct shim *shim, struct cell *cell, const struct strlist *flags, bool units, const char *errors,
+int shim_write(const struct shim *shim, struct cell *cell, const struct strlist *flags, bool units,
 	       struct error *error)
 {
 	cleanup_str struct str wrapper = {0};
-	append_script(&wrapper, flags, units, errors);
+	append_script(&wrapper, flags, units);
 	return install(shim, cell, &wrapper, error);
 }
 

@@ -26,10 +26,9 @@ void shim_name(struct shim *shim, struct job *job);
 /*
  * Write the scripts, after cell_open, and again for other flags: each compile of the workspace's own packages, build
  * scripts left out, gets `flags` at the end.  `units`: also the number of codegen units that rustc takes by itself, where
- * the build gives none, because --emit=asm and the like would make it one.  `errors`: a file that the compiler's standard
- * error goes to, or NULL.  Sources are touched, so that cargo compiles the packages again.
+ * the build gives none, because --emit=asm and the like would make it one.  Sources are touched, so that cargo compiles the packages again.
  */
-int shim_write(const struct shim *shim, struct cell *cell, const struct strlist *flags, bool units, const char *errors,
+int shim_write(const struct shim *shim, struct cell *cell, const struct strlist *flags, bool units,
 	       struct error *error);
 /*
  * What the job "passes" needs: every compile by itself.  Per compile, called NAME.TYPE after crate and crate type,
