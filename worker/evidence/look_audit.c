@@ -63,6 +63,19 @@ int look_at_contracts(struct look *look, struct error *error)
 	return 0;
 }
 
+const struct audit_block *look_next_accused(const struct look *look, struct look_place *at, const char *symbol)
+{
+	for (; at->audit < look->audit_count; at->audit++, at->block = 0) {
+		const struct audit *audit = &look->audits[at->audit];
+		while (at->block < audit->module.block_count) {
+			const struct audit_block *block = &audit->blocks[at->block++];
+			if (block->violation_count > 0 && (symbol == NULL || text_equal(block->ir->symbol, symbol)))
+				return block;
+		}
+	}
+	return NULL;
+}
+
 /* Twins --------------------------------------------------------------------------------------------------------------------- */
 
 static bool is_known(const json_t *twins, const struct declaration *found)
@@ -124,11 +137,12 @@ static int add_twins_of(struct look *look, const struct audit_block *block, stru
 int look_for_twins(struct look *look, struct error *error)
 {
 	cleanup_strlist struct strlist seen = {0};
+	struct look_place at = {0};
+	const struct audit_block *block;
 	json_t *twins = json_array();
 	json_object_set_new(look->answer, "twins", twins);
-	for (size_t i = 0; i < look->audit_count; i++)
-		for (size_t j = 0; j < look->audits[i].module.block_count; j++)
-			if (add_twins_of(look, &look->audits[i].blocks[j], &seen, twins, error) < 0)
-				return -1;
+	while ((block = look_next_accused(look, &at, NULL)) != NULL)
+		if (add_twins_of(look, block, &seen, twins, error) < 0)
+			return -1;
 	return 0;
 }

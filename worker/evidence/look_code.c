@@ -67,12 +67,13 @@ static void list_accused(const struct look *look, struct strlist *symbols)
 		if (text_equal(state, "broken") && symbol != NULL && !strlist_contains(symbols, symbol))
 			strlist_add(symbols, symbol);
 	}
-	for (size_t i = 0; symbols->count == 0 && i < look->audit_count; i++)
-		for (size_t j = 0; j < look->audits[i].module.block_count; j++) {
-			const struct audit_block *block = &look->audits[i].blocks[j];
-			if (block->violation_count > 0 && !strlist_contains(symbols, block->ir->symbol))
-				strlist_add(symbols, block->ir->symbol);
-		}
+	struct look_place at = {0};
+	const struct audit_block *block;
+	if (symbols->count > 0)
+		return;
+	while ((block = look_next_accused(look, &at, NULL)) != NULL)
+		if (!strlist_contains(symbols, block->ir->symbol))
+			strlist_add(symbols, block->ir->symbol);
 }
 
 /*
@@ -111,15 +112,13 @@ static void add_mark(json_t *marks, const char *name)
 /* Those that accused blocks were written in weigh most. */
 static json_t *list_marks(const struct look *look, const struct listing_function *function, json_t **accused)
 {
+	struct look_place at = {0};
+	const struct audit_block *block;
 	json_t *marks = json_array();
 	*accused = json_array();
-	for (size_t i = 0; i < look->audit_count; i++)
-		for (size_t j = 0; j < look->audits[i].module.block_count; j++) {
-			const struct audit_block *block = &look->audits[i].blocks[j];
-			if (block->violation_count > 0 && strcmp(block->ir->symbol, function->symbol) == 0 &&
-			    block->ir->location_count > 0)
-				add_mark(*accused, block->ir->locations[0].function);
-		}
+	while ((block = look_next_accused(look, &at, function->symbol)) != NULL)
+		if (block->ir->location_count > 0)
+			add_mark(*accused, block->ir->locations[0].function);
 	add_mark(marks, function->name);
 	for (size_t i = 0; i < function->inlined.count; i++)
 		add_mark(marks, function->inlined.items[i]);
@@ -202,14 +201,18 @@ static bool choose(struct look *look, const json_t *bad, struct listing_function
 
 /* Listings ------------------------------------------------------------------------------------------------------------------ */
 
-typedef int (*extract)(struct look *look, const struct listing_function *function, const char *path, const struct str *text,
-		       struct str *into, struct error *error);
+typedef int (*extract)(struct look *look, const struct listing_function *function, const struct strlist *files, struct str *into,
+		       struct error *error);
 
-static int extract_ir(struct look *look, const struct listing_function *function, const char *path, const struct str *text,
-		      struct str *into, struct error *error)
+static int extract_ir(struct look *look, const struct listing_function *function, const struct strlist *files, struct str *into,
+		      struct error *error)
 {
-	(void)look, (void)path;
-	return listing_ir(str_text(text), text->length, function->symbol, true, into, error);
+	cleanup_str struct str text = {0};
+	cleanup_free char *path = listing_find_file(files, function->symbol, error);
+	(void)look;
+	if (path == NULL || fs_read_file(path, TEXT_LIMIT, &text, error) < 0)
+		return -1;
+	return listing_ir(str_text(&text), text.length, function->symbol, true, into, error);
 }
 
 /* "task::serial_task::{async_fn#0}" of debug information is "{closure#0}" in MIR. */
@@ -231,40 +234,52 @@ static char *mir_name(const char *name)
 }
 
 /* MIR is there before anything is inlined: of the function itself, else of those whose accused blocks ended up in it. */
-static int extract_mir(struct look *look, const struct listing_function *function, const char *path, const struct str *text,
-		       struct str *into, struct error *error)
+static int extract_mir_of_file(struct look *look, const struct listing_function *function, const struct str *text, struct str *into,
+			       struct error *error)
 {
 	cleanup_strlist struct strlist seen = {0};
-	(void)path;
+	struct look_place at = {0};
+	const struct audit_block *block;
 	const char *meant = function->why != NULL ? function->why : function->name;
 	int result = listing_mir(str_text(text), text->length, meant, true, into, error);
-	for (size_t i = 0; i < look->audit_count; i++)
-		for (size_t j = 0; j < look->audits[i].module.block_count; j++) {
-			const struct audit_block *block = &look->audits[i].blocks[j];
-			const char *name = block->ir->location_count > 0 ? block->ir->locations[0].function : NULL;
-			if (block->violation_count == 0 || name == NULL || strcmp(block->ir->symbol, function->symbol) != 0)
-				continue;
-			cleanup_free char *plain = mir_name(name);
-			if (strlist_contains(&seen, plain))
-				continue;
-			strlist_add(&seen, plain);
-			cleanup_error struct error trouble = {0};
-			if (listing_mir(str_text(text), text->length, plain, true, into, &trouble) == 0)
-				result = 0;
-		}
+	while ((block = look_next_accused(look, &at, function->symbol)) != NULL) {
+		const char *name = block->ir->location_count > 0 ? block->ir->locations[0].function : NULL;
+		if (name == NULL)
+			continue;
+		cleanup_free char *plain = mir_name(name);
+		if (strlist_contains(&seen, plain))
+			continue;
+		strlist_add(&seen, plain);
+		cleanup_error struct error trouble = {0};
+		if (listing_mir(str_text(text), text->length, plain, true, into, &trouble) == 0)
+			result = 0;
+	}
 	if (result == 0)
 		error_clear(error);
 	return result;
 }
 
-static int extract_assembly(struct look *look, const struct listing_function *function, const char *path, const struct str *text,
+/* The first of the files that has it: MIR knows no symbols to find the file by. */
+static int extract_mir(struct look *look, const struct listing_function *function, const struct strlist *files, struct str *into,
+		       struct error *error)
+{
+	for (size_t i = 0; i < files->count; i++) {
+		cleanup_str struct str text = {0};
+		error_clear(error);
+		if (fs_read_file(files->items[i], TEXT_LIMIT, &text, error) == 0 &&
+		    extract_mir_of_file(look, function, &text, into, error) == 0)
+			return 0;
+	}
+	return -1;
+}
+
+static int extract_assembly(struct look *look, const struct listing_function *function, const struct strlist *files,
 			    struct str *into, struct error *error)
 {
 	cleanup_free char *scratch = path_join(look->folder, "cargo-asm");
-	cleanup_free char *program = NULL;
+	cleanup_free char *path = listing_find_file(files, function->symbol, error);
+	cleanup_free char *program = path != NULL ? listing_find_cargo_asm(look_text(look, "tools"), error) : NULL;
 	cleanup_strlist struct strlist roots = {0};
-	(void)text; /* cargo-asm reads the file itself */
-	program = listing_find_cargo_asm(look_text(look, "tools"), error);
 	if (program == NULL)
 		return -1;
 	for (size_t i = 0; i < look->roots.count; i++)
@@ -279,14 +294,6 @@ static int extract_assembly(struct look *look, const struct listing_function *fu
 	return listing_cargo_asm(&request, listing_run_child, NULL, into, error);
 }
 
-/* Does the file define it?  In assembly as a label, which is quoted where the assembler wants that. */
-static bool defines(const char *text, const char *symbol)
-{
-	cleanup_free char *label = text_format("\n%s:", symbol);
-	cleanup_free char *quoted = text_format("\n\"%s\":", symbol);
-	return strstr(text, label) != NULL || strstr(text, quoted) != NULL;
-}
-
 static const struct {
 	const char *files; /* member of the request */
 	const char *kind;
@@ -299,30 +306,23 @@ static const struct {
 	{"mir", "mir", "function.mir", "MIR", extract_mir},
 };
 
-/* The first of the files that holds the function. */
 static int add_form(struct look *look, size_t form, size_t number, const struct listing_function *function, struct error *error)
 {
 	size_t index;
 	json_t *path;
-	cleanup_error struct error last = {0};
-	json_array_foreach (json_object_get(look->request, forms[form].files), index, path) {
-		cleanup_str struct str text = {0};
-		cleanup_str struct str into = {0};
-		cleanup_error struct error trouble = {0};
-		if (fs_read_file(json_string_value(path), TEXT_LIMIT, &text, &trouble) < 0)
-			continue;
-		if (forms[form].extract == extract_assembly && !defines(str_text(&text), function->symbol))
-			continue;
-		error_clear(&last);
-		if (forms[form].extract(look, function, json_string_value(path), &text, &into, &last) < 0)
-			continue;
-		cleanup_free char *name = text_format("%zu-%s", number, forms[form].suffix);
-		cleanup_free char *title = text_format("%s: %s", function->name, forms[form].title);
-		return look_add_artifact(look, name, forms[form].kind, title, &into, error);
+	cleanup_strlist struct strlist files = {0};
+	cleanup_str struct str into = {0};
+	cleanup_error struct error trouble = {0};
+	json_array_foreach (json_object_get(look->request, forms[form].files), index, path)
+		strlist_add(&files, json_string_value(path));
+	if (files.count == 0 || forms[form].extract(look, function, &files, &into, &trouble) < 0) {
+		look_miss(look, "%s has no listing as %s: %s", function->name, forms[form].title,
+			  files.count > 0 ? error_text(&trouble) : "the build left none");
+		return 0;
 	}
-	look_miss(look, "%s has no listing as %s: %s", function->name, forms[form].title,
-		  last.text != NULL ? error_text(&last) : "the build left none");
-	return 0;
+	cleanup_free char *name = text_format("%zu-%s", number, forms[form].suffix);
+	cleanup_free char *title = text_format("%s: %s", function->name, forms[form].title);
+	return look_add_artifact(look, name, forms[form].kind, title, &into, error);
 }
 
 static int list_function(struct look *look, size_t number, const struct listing_function *function, struct error *error)

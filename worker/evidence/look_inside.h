@@ -34,6 +34,15 @@ void look_miss(struct look *look, const char *format, ...) __attribute__((format
 int look_add_artifact(struct look *look, const char *name, const char *kind, const char *title, const struct str *text,
 		      struct error *error);
 
+/* Where look_next_accused goes on; starts as {0}. */
+struct look_place {
+	size_t audit;
+	size_t block;
+};
+
+/* The next block that breaks a promise, in the function `symbol` or (NULL) in any; NULL: there is none any more. */
+const struct audit_block *look_next_accused(const struct look *look, struct look_place *at, const char *symbol);
+
 /* "audit" of the answer, and "twins": the corrections of accused declarations. */
 int look_at_contracts(struct look *look, struct error *error);
 int look_for_twins(struct look *look, struct error *error);

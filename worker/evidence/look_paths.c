@@ -67,23 +67,14 @@ static void place(struct look *look, const char *assembly, struct regions *regio
 		look_miss(look, "blocks were not placed: %s", error_text(&error));
 }
 
-static bool holds_accused(const struct look *look, const char *symbol)
-{
-	for (size_t i = 0; symbol != NULL && i < look->audit_count; i++)
-		for (size_t j = 0; j < look->audits[i].module.block_count; j++)
-			if (look->audits[i].blocks[j].violation_count > 0 &&
-			    strcmp(look->audits[i].blocks[j].ir->symbol, symbol) == 0)
-				return true;
-	return false;
-}
-
 /* Of functions with accused blocks; others may well have been left out by the linker. */
 static void tell_not_placed(struct look *look, const struct regions *regions)
 {
 	size_t told = 0;
 	for (size_t i = 0; i < regions->count && told < MOST_NOT_PLACED; i++) {
 		const struct region *region = &regions->items[i];
-		if (region->placed || !holds_accused(look, region->symbol))
+		struct look_place at = {0};
+		if (region->placed || region->symbol == NULL || look_next_accused(look, &at, region->symbol) == NULL)
 			continue;
 		look_miss(look, "a block of %s was not placed in the program: %s", region->symbol,
 			  region->reason != NULL ? region->reason : "no reason given");
