@@ -10,23 +10,19 @@
 #include <string.h>
 
 #include "fs.h"
+#include "json_text.h"
 #include "log.h"
 
 enum { BUILD_MS = 1700000 };
 
-static const char *get(const json_t *object, const char *key)
-{
-	return json_string_value(json_object_get(object, key));
-}
-
 static bool is_usable(const json_t *toolchain)
 {
-	return json_is_null(json_object_get(toolchain, "skip")) && get(toolchain, "cargo") != NULL;
+	return json_is_null(json_object_get(toolchain, "skip")) && json_text(toolchain, "cargo") != NULL;
 }
 
 static bool is_released(const json_t *toolchain)
 {
-	const char *label = get(toolchain, "label");
+	const char *label = json_text(toolchain, "label");
 	return label != NULL && strstr(label, "nightly") == NULL && strstr(label, "beta") == NULL;
 }
 
@@ -65,7 +61,7 @@ static int prepare(struct auditing *auditing, const json_t *toolchain, struct er
 	job.kind = text_copy("prepare");
 	job.id = text_copy("dependencies");
 	job.reproducer = text_copy(auditing->options->cargo_folder);
-	job.cargo = text_copy(get(toolchain, "cargo"));
+	job.cargo = text_copy(json_text(toolchain, "cargo"));
 	job.prepared = path_join(auditing->folder, "prepared");
 	job.vendor = path_join(auditing->folder, "vendor");
 	job.edited = path_join(auditing->folder, "edited");
@@ -109,7 +105,7 @@ static void fill_build(const struct auditing *auditing, const json_t *toolchain,
 /* The copy that was built is gone when this is read: its files are named as those of the package. */
 static void name_place(json_t *location, const char *copy, const char *package)
 {
-	const char *file = get(location, "file");
+	const char *file = json_text(location, "file");
 	if (file == NULL || !text_starts_with(file, copy))
 		return;
 	cleanup_free char *named = text_format("%s%s", package, file + strlen(copy));
@@ -142,7 +138,7 @@ json_t *audit_cargo(struct auditing *auditing, const struct strlist *flags, stru
 	if (find_toolchain(auditing, &toolchain, error) < 0)
 		return NULL;
 	fill_build(auditing, toolchain, flags, &job);
-	log_info("building %s with %s", auditing->options->cargo_folder, get(toolchain, "label"));
+	log_info("building %s with %s", auditing->options->cargo_folder, json_text(toolchain, "label"));
 	int result = prepare(auditing, toolchain, error);
 	json_decref(toolchain);
 	if (result < 0 || audit_do_job(auditing, &job, error) < 0)

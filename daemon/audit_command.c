@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "fs.h"
+#include "json_text.h"
 #include "log.h"
 #include "loop.h"
 #include "pool.h"
@@ -17,18 +18,13 @@ enum { DEADLINE_MS = 1800000, REPORT_LIMIT = 1 << 30 };
 
 /* ---- what it says ---- */
 
-static const char *get(const json_t *object, const char *key)
-{
-	return json_string_value(json_object_get(object, key));
-}
-
 /* "src/lib.rs:12:9", or the line of the IR file where the compiler left no place. */
 static void add_place(const json_t *audit, const json_t *block, struct str *line)
 {
 	const json_t *location = json_object_get(block, "location");
-	const char *file = get(location, "file");
+	const char *file = json_text(location, "file");
 	if (file == NULL || *file == '\0') {
-		str_append_format(line, "%s:%lld", get(audit, "file"),
+		str_append_format(line, "%s:%lld", json_text(audit, "file"),
 				  (long long)json_integer_value(json_object_get(block, "ir_line")));
 		return;
 	}
@@ -42,34 +38,33 @@ static void add_place(const json_t *audit, const json_t *block, struct str *line
 static void add_circumstances(const json_t *block, struct str *line)
 {
 	const json_t *location = json_object_get(block, "location");
-	const char *crate = get(location, "crate");
-	const char *version = get(location, "version");
-	const char *probe = get(block, "probe");
-	const char *name = get(location, "function") != NULL ? get(location, "function") : get(block, "name");
+	const char *crate = json_text(location, "crate");
+	const char *version = json_text(location, "version");
+	const char *probe = json_text(block, "probe");
+	const char *name = json_text(location, "function") != NULL ? json_text(location, "function") : json_text(block, "name");
 	str_append(line, " (");
 	if (crate != NULL)
-		str_append_format(line, "crate %s%s%s, ", crate, version != NULL ? " " : "",
-				  version != NULL ? version : "");
+		str_append_format(line, "crate %s%s%s, ", crate, version != NULL ? " " : "", version != NULL ? version : "");
 	if (probe != NULL)
 		str_append_format(line, "probe %s, ", probe);
-	str_append_format(line, "in %s)", name != NULL ? name : get(block, "function"));
+	str_append_format(line, "in %s)", name != NULL ? name : json_text(block, "function"));
 }
 
 static void add_block_lines(const json_t *audit, const json_t *block, struct strlist *lines)
 {
 	size_t index;
 	json_t *violation;
-	if (get(block, "reason") != NULL) {
+	if (json_text(block, "reason") != NULL) {
 		cleanup_str struct str line = {0};
 		add_place(audit, block, &line);
-		str_append_format(&line, ": not judged: %s", get(block, "reason"));
+		str_append_format(&line, ": not judged: %s", json_text(block, "reason"));
 		add_circumstances(block, &line);
 		strlist_add(lines, str_text(&line));
 	}
 	json_array_foreach (json_object_get(block, "violations"), index, violation) {
 		cleanup_str struct str line = {0};
 		add_place(audit, block, &line);
-		str_append_format(&line, ": %s: %s", get(violation, "kind"), get(violation, "text"));
+		str_append_format(&line, ": %s: %s", json_text(violation, "kind"), json_text(violation, "text"));
 		add_circumstances(block, &line);
 		strlist_add(lines, str_text(&line));
 	}
@@ -83,38 +78,36 @@ static void add_binary_lines(const json_t *audit, struct strlist *lines)
 	json_array_foreach (json_object_get(audit, "paths"), index, path) {
 		const json_t *block = json_object_get(path, "block");
 		const json_t *location = json_object_get(block, "location");
-		const char *file = get(location, "file");
-		const char *probe = get(block, "probe");
-		const char *words = get(path, "text") != NULL ? get(path, "text") : get(path, "reason");
-		const char *state = get(path, "state");
+		const char *file = json_text(location, "file");
+		const char *probe = json_text(block, "probe");
+		const char *words = json_text(path, "text") != NULL ? json_text(path, "text") : json_text(path, "reason");
+		const char *state = json_text(path, "state");
 		cleanup_str struct str line = {0};
 		if (state == NULL || strcmp(state, "clean") == 0)
 			continue;
 		if (file != NULL)
-			str_append_format(&line, "%s:%lld", file,
-					  (long long)json_integer_value(json_object_get(location, "line")));
+			str_append_format(&line, "%s:%lld", file, (long long)json_integer_value(json_object_get(location, "line")));
 		else
-			str_append_format(&line, "%s:%s", get(audit, "file"),
-					  get(block, "address") != NULL ? get(block, "address") : "?");
+			str_append_format(&line, "%s:%s", json_text(audit, "file"),
+					  json_text(block, "address") != NULL ? json_text(block, "address") : "?");
 		str_append_format(&line, ": %s: %s (%s%s%sin %s)", state, words != NULL ? words : "no reason was given",
 				  probe != NULL ? "probe " : "", probe != NULL ? probe : "", probe != NULL ? ", " : "",
-				  get(path, "name") != NULL ? get(path, "name") : "?");
+				  json_text(path, "name") != NULL ? json_text(path, "name") : "?");
 		strlist_add(lines, str_text(&line));
 	}
 	json_array_foreach (json_object_get(audit, "not_placed"), index, path) {
-		cleanup_free char *line = text_format("%s: not judged: %s", get(audit, "file"), get(path, "reason"));
+		cleanup_free char *line = text_format("%s: not judged: %s", json_text(audit, "file"), json_text(path, "reason"));
 		strlist_add(lines, line);
 	}
 	json_array_foreach (json_object_get(audit, "troubles"), index, path) {
-		cleanup_free char *line =
-			text_format("%s: not judged: %s", get(audit, "file"), json_string_value(path));
+		cleanup_free char *line = text_format("%s: not judged: %s", json_text(audit, "file"), json_string_value(path));
 		strlist_add(lines, line);
 	}
 	if (json_object_get(audit, "paths") != NULL && json_array_size(json_object_get(audit, "paths")) == 0) {
-		cleanup_free char *line = text_format(
-			"%s: a binary without probe records: it no longer says what its asm blocks promised; "
-			"give the LLVM IR that it was built from",
-			get(audit, "file"));
+		cleanup_free char *line =
+			text_format("%s: a binary without probe records: it no longer says what its asm blocks promised; "
+				    "give the LLVM IR that it was built from",
+				    json_text(audit, "file"));
 		strlist_add(lines, line);
 	}
 }
@@ -173,13 +166,13 @@ void audit_text(const json_t *audits, struct str *text)
 	json_array_foreach (audits, index, audit) {
 		size_t number;
 		json_t *block;
-		if (get(audit, "error") != NULL) {
-			strlist_add(&lines, get(audit, "error"));
+		if (json_text(audit, "error") != NULL) {
+			strlist_add(&lines, json_text(audit, "error"));
 			unread++;
 		}
-		if (get(audit, "cut_off") != NULL) {
+		if (json_text(audit, "cut_off") != NULL) {
 			cleanup_free char *line =
-				text_format("%s: not judged to its end: %s", get(audit, "file"), get(audit, "cut_off"));
+				text_format("%s: not judged to its end: %s", json_text(audit, "file"), json_text(audit, "cut_off"));
 			strlist_add(&lines, line);
 		}
 		add_binary_lines(audit, &lines);
@@ -190,8 +183,8 @@ void audit_text(const json_t *audits, struct str *text)
 	long long judged = sum(audits, "judged");
 	long long not_judged = sum(audits, "not_judged");
 	long long violations = sum(audits, "violations");
-	str_append_format(text, "%lld asm block%s judged, %lld violation%s, %lld not judged", judged,
-			  judged == 1 ? "" : "s", violations, violations == 1 ? "" : "s", not_judged);
+	str_append_format(text, "%lld asm block%s judged, %lld violation%s, %lld not judged", judged, judged == 1 ? "" : "s",
+			  violations, violations == 1 ? "" : "s", not_judged);
 	if (unread > 0)
 		str_append_format(text, ", %zu file%s not read", unread, unread == 1 ? "" : "s");
 	str_append(text, "\n");
@@ -205,9 +198,9 @@ static void on_result(void *context, size_t slot, const struct result *result, b
 	(void)slot;
 	auditing->stopped = stopped;
 	free(auditing->trouble);
-	auditing->trouble = result->outcome == OUTCOME_PASS ? NULL
-							     : text_copy(result->reason != NULL ? result->reason
-												: "the worker gave no reason");
+	auditing->trouble = result->outcome == OUTCOME_PASS
+				    ? NULL
+				    : text_copy(result->reason != NULL ? result->reason : "the worker gave no reason");
 	json_decref(auditing->data);
 	auditing->data = json_incref(result->data);
 	loop_stop(auditing->loop);
@@ -259,8 +252,7 @@ static int open_auditing(struct auditing *auditing, struct error *error)
 	auditing->report = path_join(auditing->folder, "report.json");
 	signal(SIGPIPE, SIG_IGN);
 	if (loop_open(&auditing->loop, error) < 0 ||
-	    pool_open(&auditing->pool, auditing->loop, auditing->options->worker, &auditing->options->launcher, 1,
-		      error) < 0)
+	    pool_open(&auditing->pool, auditing->loop, auditing->options->worker, &auditing->options->launcher, 1, error) < 0)
 		return -1;
 	if (loop_on_signal(auditing->loop, SIGTERM, asked_to_stop, auditing, error) < 0)
 		return -1;
@@ -315,7 +307,7 @@ static int status_of(const json_t *audits)
 		return AUDIT_VIOLATIONS;
 	json_array_foreach (audits, index, audit) {
 		const json_t *paths = json_object_get(audit, "paths");
-		judged = judged && get(audit, "error") == NULL && get(audit, "cut_off") == NULL;
+		judged = judged && json_text(audit, "error") == NULL && json_text(audit, "cut_off") == NULL;
 		judged = judged && (paths == NULL || json_array_size(paths) > 0);
 	}
 	return judged ? AUDIT_CLEAN : AUDIT_NOT_JUDGED;

@@ -4,14 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "json_text.h"
 #include "markup.h"
 
 /* Reading JSON that may hold anything ----------------------------------------------------------------------------------- */
-
-static const char *text_of(const json_t *object, const char *key)
-{
-	return json_string_value(json_object_get(object, key)); /* NULL where it is no text */
-}
 
 static long long number_of(const json_t *object, const char *key)
 {
@@ -54,7 +50,7 @@ static const char *address_of(struct report_model *model, const json_t *object)
 
 static const char *location_of(struct report_model *model, const json_t *location)
 {
-	const char *file = text_of(location, "file");
+	const char *file = json_text(location, "file");
 	long long line = number_of(location, "line");
 	long long column = number_of(location, "column");
 	if (file == NULL)
@@ -66,8 +62,8 @@ static const char *location_of(struct report_model *model, const json_t *locatio
 
 static const char *function_of(const json_t *object)
 {
-	const char *name = text_of(object, "name");
-	return name != NULL ? name : text_of(object, "function");
+	const char *name = json_text(object, "name");
+	return name != NULL ? name : json_text(object, "function");
 }
 
 static void *new_list(const json_t *array, size_t size)
@@ -102,7 +98,7 @@ static void add_violation(struct report_model *model, const struct report_violat
 
 static void add_unjudged(struct report_model *model, const json_t *block, size_t *capacity)
 {
-	const char *reason = text_of(block, "reason") != NULL ? text_of(block, "reason") : "no reason is known";
+	const char *reason = json_text(block, "reason") != NULL ? json_text(block, "reason") : "no reason is known";
 	for (size_t i = 0; i < model->unjudged_count; i++) {
 		if (strcmp(model->unjudged[i].reason, reason) == 0) {
 			model->unjudged[i].blocks++;
@@ -137,14 +133,14 @@ static void read_audit(struct report_model *model, const json_t *audit)
 		const char *where = json_array_size(json_object_get(block, "violations")) > 0 ? location_of(model, location) : NULL;
 		json_array_foreach (json_object_get(block, "violations"), number, broken) {
 			const struct report_violation violation = {.where = where,
-								   .crate = text_of(location, "crate"),
-								   .probe = text_of(block, "probe"),
+								   .crate = json_text(location, "crate"),
+								   .probe = json_text(block, "probe"),
 								   .function = function_of(block),
-								   .kind = text_of(broken, "kind"),
-								   .promise = text_of(broken, "promise"),
-								   .instruction = text_of(broken, "instruction"),
-								   .what = text_of(broken, "what"),
-								   .text = text_of(broken, "text"),
+								   .kind = json_text(broken, "kind"),
+								   .promise = json_text(broken, "promise"),
+								   .instruction = json_text(broken, "instruction"),
+								   .what = json_text(broken, "what"),
+								   .text = json_text(broken, "text"),
 								   .blocks = 1};
 			add_violation(model, &violation, &capacity);
 		}
@@ -161,19 +157,19 @@ static void read_path(struct report_model *model, const json_t *json, struct rep
 	json_t *step;
 	const json_t *chain = json_object_get(json, "chain");
 	const json_t *block = json_object_get(json, "block");
-	*path = (struct report_path){.state = text_of(json, "state"),
+	*path = (struct report_path){.state = json_text(json, "state"),
 				     .function = function_of(json),
 				     .where = location_of(model, json_object_get(block, "location")),
-				     .probe = text_of(block, "probe"),
+				     .probe = json_text(block, "probe"),
 				     .destroys = joined(model, json_object_get(json, "destroys"), ", "),
-				     .consequence = text_of(json, "consequence"),
-				     .taken = text_of(json, "taken"),
-				     .text = text_of(json, "text"),
+				     .consequence = json_text(json, "consequence"),
+				     .taken = json_text(json, "taken"),
+				     .text = json_text(json, "text"),
 				     .steps = new_list(chain, sizeof *path->steps)};
 	json_array_foreach (chain, index, step)
-		path->steps[path->count++] = (struct report_step){.role = text_of(step, "role"),
+		path->steps[path->count++] = (struct report_step){.role = json_text(step, "role"),
 								  .address = address_of(model, step),
-								  .text = text_of(step, "text"),
+								  .text = json_text(step, "text"),
 								  .line = number_of(step, "line")};
 }
 
@@ -185,7 +181,7 @@ static void read_paths(struct report_model *model, const json_t *paths)
 	model->paths = new_list(paths, sizeof *model->paths);
 	for (int broken = 1; broken >= 0; broken--)
 		json_array_foreach (paths, index, path)
-			if (json_is_object(path) && text_equal(text_of(path, "state"), "broken") == (broken == 1))
+			if (json_is_object(path) && text_equal(json_text(path, "state"), "broken") == (broken == 1))
 				read_path(model, path, &model->paths[model->path_count++]);
 }
 
@@ -201,10 +197,10 @@ size_t report_model_paths(const struct report_model *model, const char *state)
 
 static struct report_side read_side(struct report_model *model, const json_t *json)
 {
-	return (struct report_side){.text = text_of(json, "text"),
+	return (struct report_side){.text = json_text(json, "text"),
 				    .address = address_of(model, json),
-				    .label = text_of(json, "label"),
-				    .source = text_of(json, "source")};
+				    .label = json_text(json, "label"),
+				    .source = json_text(json, "source")};
 }
 
 /* The step of a broken path that stands at an address of the bad program, or NULL. */
@@ -228,9 +224,9 @@ static void read_rows(struct report_model *model, const json_t *rows, struct rep
 		struct report_row *row = &neighbour->rows[neighbour->count++];
 		*row = (struct report_row){.bad = read_side(model, json_object_get(json, "left")),
 					   .good = read_side(model, json_object_get(json, "right")),
-					   .change = text_of(json, "difference"),
-					   .note = text_of(json, "note"),
-					   .deciding = text_equal(text_of(json, "mark"), "deciding")};
+					   .change = json_text(json, "difference"),
+					   .note = json_text(json, "note"),
+					   .deciding = text_equal(json_text(json, "mark"), "deciding")};
 		const struct report_step *step = find_step(model, row->bad.address);
 		row->role = step != NULL ? step->role : NULL;
 		neighbour->has_step = neighbour->has_step || step != NULL;
@@ -246,18 +242,18 @@ static void read_neighbours(struct report_model *model, const json_t *neighbours
 	json_array_foreach (neighbours, index, json) {
 		const json_t *comparison = json_object_get(json_object_get(json, "data"), "comparison");
 		struct report_neighbour *neighbour = &model->neighbours[model->neighbour_count++];
-		const char *reason = text_of(json, "reason");
+		const char *reason = json_text(json, "reason");
 		if (reason == NULL)
 			reason = joined(model, json_object_get(json_object_get(json, "data"), "not_done"), "; ");
 		*neighbour = (struct report_neighbour){.cell = number_of(json, "cell"),
-						       .combination = text_of(json, "combination"),
-						       .axis = text_of(json, "axis"),
-						       .value = text_of(json, "value"),
-						       .bad_value = text_of(json, "bad_value"),
-						       .outcome = text_of(json, "outcome"),
+						       .combination = json_text(json, "combination"),
+						       .axis = json_text(json, "axis"),
+						       .value = json_text(json, "value"),
+						       .bad_value = json_text(json, "bad_value"),
+						       .outcome = json_text(json, "outcome"),
 						       .reason = reason,
-						       .symbol = text_of(comparison, "symbol"),
-						       .summary = text_of(comparison, "summary"),
+						       .symbol = json_text(comparison, "symbol"),
+						       .summary = json_text(comparison, "summary"),
 						       .renamed = number_of(comparison, "renamed"),
 						       .changed = number_of(comparison, "changed")};
 		read_rows(model, json_object_get(comparison, "rows"), neighbour);
@@ -274,22 +270,22 @@ static void read_pass(struct report_model *model, const json_t *passes)
 	const json_t *limit = json_object_get(data, "limit");
 	const json_t *flips = json_object_get(data, "flips");
 	struct report_pass *pass = &model->pass;
-	*pass = (struct report_pass){.outcome = text_of(passes, "outcome"),
-				     .reason = text_of(passes, "reason"),
-				     .pass = text_of(limit, "pass"),
-				     .unit = text_of(limit, "unit"),
-				     .line = text_of(limit, "line"),
-				     .trouble = text_of(limit, "reason"),
+	*pass = (struct report_pass){.outcome = json_text(passes, "outcome"),
+				     .reason = json_text(passes, "reason"),
+				     .pass = json_text(limit, "pass"),
+				     .unit = json_text(limit, "unit"),
+				     .line = json_text(limit, "line"),
+				     .trouble = json_text(limit, "reason"),
 				     .number = number_of(limit, "bad"),
 				     .passes = number_of(limit, "passes"),
 				     .tried = number_of(limit, "tried"),
-				     .commands = text_of(data, "commands"),
+				     .commands = json_text(data, "commands"),
 				     .flips = new_list(flips, sizeof *pass->flips)};
 	json_array_foreach (flips, index, flip)
-		pass->flips[pass->count++] = (struct report_flip){.name = text_of(flip, "name"),
+		pass->flips[pass->count++] = (struct report_flip){.name = json_text(flip, "name"),
 								  .flags = joined(model, json_object_get(flip, "flags"), " "),
-								  .outcome = text_of(flip, "outcome"),
-								  .reason = text_of(flip, "reason")};
+								  .outcome = json_text(flip, "outcome"),
+								  .reason = json_text(flip, "reason")};
 }
 
 /* "usdt-impl 0.3.5, src/no-linker.rs:94" */
@@ -297,13 +293,13 @@ static const char *place_of(struct report_model *model, const json_t *edit)
 {
 	static const char *const holders[] = {"crate", "source", "reproducer"};
 	const char *holder = NULL;
-	const char *version = text_of(edit, "version");
-	const char *file = text_of(edit, "file");
+	const char *version = json_text(edit, "version");
+	const char *file = json_text(edit, "file");
 	struct str text = {0};
 	if (file == NULL)
-		file = text_of(json_array_get(json_object_get(edit, "edits"), 0), "file");
+		file = json_text(json_array_get(json_object_get(edit, "edits"), 0), "file");
 	for (size_t i = 0; holder == NULL && i < sizeof holders / sizeof holders[0]; i++)
-		holder = text_of(edit, holders[i]);
+		holder = json_text(edit, holders[i]);
 	str_append(&text, holder != NULL ? holder : "the reproducer");
 	if (version != NULL)
 		str_append_format(&text, " %s", version);
@@ -317,8 +313,8 @@ static const char *place_of(struct report_model *model, const json_t *edit)
 /* One edit as a difference, line by line. */
 static void add_edit(struct str *text, const json_t *edit)
 {
-	const char *find = text_of(edit, "find");
-	const char *replace = text_of(edit, "replace");
+	const char *find = json_text(edit, "find");
+	const char *replace = json_text(edit, "replace");
 	if (find == NULL)
 		return;
 	markup_block(text, "-", find);
@@ -335,20 +331,20 @@ static void read_twins(struct report_model *model, const json_t *twins)
 	json_array_foreach (twins, index, twin) {
 		const json_t *edit = json_object_get(twin, "edit");
 		const json_t *parts = json_object_get(edit, "edits");
-		const char *outcome = text_of(twin, "outcome");
+		const char *outcome = json_text(twin, "outcome");
 		cleanup_str struct str text = {0};
 		json_array_foreach (parts, number, part)
 			add_edit(&text, part);
 		if (json_array_size(parts) == 0)
 			add_edit(&text, edit);
 		model->twins[model->twin_count++] =
-			(struct report_twin){.name = text_of(twin, "name"),
-					     .origin = text_of(twin, "origin"),
+			(struct report_twin){.name = json_text(twin, "name"),
+					     .origin = json_text(twin, "origin"),
 					     .where = place_of(model, edit),
 					     .edits = text.length > 0 ? keep(model, str_steal(&text)) : NULL,
 					     .outcome = outcome != NULL && *outcome != '\0' ? outcome : NULL,
-					     .reason = text_of(twin, "reason"),
-					     .commands = text_of(twin, "commands")};
+					     .reason = json_text(twin, "reason"),
+					     .commands = json_text(twin, "commands")};
 	}
 }
 
@@ -384,11 +380,11 @@ static void read_artifacts(struct report_model *model, const json_t *row, const 
 	if (!json_is_object(row))
 		return;
 	json_array_foreach (json_object_get(json_object_get(row, "data"), "artifacts"), index, json) {
-		const char *path = text_of(json, "path");
+		const char *path = json_text(json, "path");
 		const struct report_artifact artifact = {
-			.name = text_of(json, "name"),
-			.kind = text_of(json, "kind"),
-			.title = text_of(json, "title"),
+			.name = json_text(json, "name"),
+			.kind = json_text(json, "kind"),
+			.title = json_text(json, "title"),
 			.path = is_below(path) ? keep(model, text_format("evidence/%lld/%s-%lld/%s", cell, kind, other, path))
 					       : NULL,
 			.of = combination};
@@ -408,10 +404,10 @@ static void read_all_artifacts(struct report_model *model)
 	json_t *neighbour;
 	size_t capacity = 0;
 	long long cell = number_of(model->evidence, "cell");
-	const char *combination = text_of(model->evidence, "combination");
+	const char *combination = json_text(model->evidence, "combination");
 	read_artifacts(model, json_object_get(model->evidence, "build"), "build", cell, combination, &capacity);
 	json_array_foreach (json_object_get(model->evidence, "neighbours"), index, neighbour)
-		read_artifacts(model, neighbour, "neighbour", number_of(neighbour, "cell"), text_of(neighbour, "combination"),
+		read_artifacts(model, neighbour, "neighbour", number_of(neighbour, "cell"), json_text(neighbour, "combination"),
 			       &capacity);
 	read_artifacts(model, json_object_get(model->evidence, "passes"), "passes", cell, combination, &capacity);
 }
@@ -425,24 +421,24 @@ static void read_verdict(struct report_model *model)
 	const json_t *reasons = json_object_get(model->judged, "reasons");
 	const json_t *missing = json_object_get(model->judged, "missing");
 	const json_t *fixes = json_object_get(model->judged, "fixed_by");
-	model->verdict = text_of(model->judged, "verdict");
-	model->title = text_of(model->judged, "title");
-	model->blames = text_of(model->judged, "blames");
+	model->verdict = json_text(model->judged, "verdict");
+	model->title = json_text(model->judged, "title");
+	model->blames = json_text(model->judged, "blames");
 	model->reasons = new_list(reasons, sizeof *model->reasons);
 	json_array_foreach (reasons, index, json)
-		model->reasons[model->reason_count++] = (struct report_reason){.rule = text_of(json, "rule"),
-									       .kind = text_of(json, "kind"),
-									       .text = text_of(json, "text"),
+		model->reasons[model->reason_count++] = (struct report_reason){.rule = json_text(json, "rule"),
+									       .kind = json_text(json, "kind"),
+									       .text = json_text(json, "text"),
 									       .holds = flag_of(json, "holds")};
 	model->fixes = new_list(fixes, sizeof *model->fixes);
 	json_array_foreach (fixes, index, json)
 		model->fixes[model->fix_count++] = (struct report_fix){
-			.axis = text_of(json, "axis"), .value = text_of(json, "value"), .detail = text_of(json, "detail")};
+			.axis = json_text(json, "axis"), .value = json_text(json, "value"), .detail = json_text(json, "detail")};
 	model->missing = new_list(missing, sizeof *model->missing);
 	json_array_foreach (missing, index, json)
-		if (text_of(json, "text") != NULL)
+		if (json_text(json, "text") != NULL)
 			model->missing[model->missing_count++] =
-				(struct report_missing){.text = text_of(json, "text"), .command = text_of(json, "command")};
+				(struct report_missing){.text = json_text(json, "text"), .command = json_text(json, "command")};
 }
 
 void report_evidence_read(struct report_model *model)
@@ -455,10 +451,10 @@ void report_evidence_read(struct report_model *model)
 	json_array_foreach (json_object_get(data, "not_done"), index, note)
 		if (json_is_string(note))
 			strlist_add(&model->not_done, json_string_value(note));
-	model->build_outcome = text_of(build, "outcome");
-	model->build_reason = text_of(build, "reason");
-	model->build_run = text_of(built, "outcome");
-	model->build_commands = text_of(built, "commands");
+	model->build_outcome = json_text(build, "outcome");
+	model->build_reason = json_text(build, "reason");
+	model->build_run = json_text(built, "outcome");
+	model->build_commands = json_text(built, "commands");
 	model->same_text = flag_of(built, "same_text");
 	read_audit(model, json_object_get(data, "audit"));
 	read_paths(model, json_object_get(data, "paths"));

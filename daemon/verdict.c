@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "json_text.h"
 #include "str.h"
 
 /* What the rules look at, gathered once. */
@@ -35,7 +36,7 @@ static const json_t *get(const json_t *object, const char *key)
 
 static const char *text_of(const json_t *object, const char *key, const char *otherwise)
 {
-	const char *text = json_string_value(json_object_get(object, key));
+	const char *text = json_text(object, key);
 	return text != NULL ? text : otherwise;
 }
 

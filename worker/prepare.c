@@ -20,6 +20,7 @@
 #include "digest.h"
 #include "edited.h"
 #include "fs.h"
+#include "json_text.h"
 #include "lock.h"
 #include "log.h"
 #include "os.h"
@@ -64,11 +65,6 @@ static void preparation_clear(struct preparation *preparation)
 	free(preparation->shipped);
 	json_decref(preparation->edits);
 	json_decref(preparation->data);
-}
-
-static const char *member(const json_t *object, const char *name)
-{
-	return json_string_value(json_object_get(object, name));
 }
 
 /* After a failure of cargo: an answer means that this combination cannot be tried, anything else is trouble of ours. */
@@ -144,15 +140,15 @@ static int open_checkouts(struct preparation *preparation, struct error *error)
 	json_t *entry;
 	preparation->checkouts = memory_new(json_array_size(preparation->job->crates), sizeof *preparation->checkouts);
 	json_array_foreach (preparation->job->crates, index, entry) {
-		const char *name = member(entry, "name");
-		const char *tree = member(entry, "tree");
-		if (name == NULL || (tree == NULL) == (member(entry, "release") == NULL))
+		const char *name = json_text(entry, "name");
+		const char *tree = json_text(entry, "tree");
+		if (name == NULL || (tree == NULL) == (json_text(entry, "release") == NULL))
 			return error_set(error, "each of \"crates\" needs a name and either a release or a tree");
 		strlist_add(&preparation->asked, name);
 		if (tree == NULL)
 			continue;
 		struct checkout *checkout = &preparation->checkouts[preparation->checkout_count++];
-		if (checkout_open(checkout, name, member(entry, "source"), tree, member(entry, "oid"), error) < 0)
+		if (checkout_open(checkout, name, json_text(entry, "source"), tree, json_text(entry, "oid"), error) < 0)
 			return -1;
 		const struct checkout_crate *found = NULL;
 		if (checkout_find(checkout, &preparation->cargo, preparation->reproducer, name, &found, error) < 0)
@@ -170,7 +166,7 @@ static void plan_edits(struct checkout *checkout, const json_t *override, const 
 {
 	json_array_append_new(checkout->plan,
 			      json_pack("{s:s, s:s, s:s?, s:s, s:O}", "override",
-					member(override, "name") != NULL ? member(override, "name") : "", "crate",
+					json_text(override, "name") != NULL ? json_text(override, "name") : "", "crate",
 					crate != NULL ? crate->name : checkout->name, "version",
 					crate != NULL ? crate->version : NULL, "folder",
 					crate != NULL ? crate->folder : "", "edits",
@@ -181,9 +177,9 @@ static void plan_edits(struct checkout *checkout, const json_t *override, const 
 static int plan_override(struct preparation *preparation, struct checkout *checkout, const json_t *override,
 			 struct error *error)
 {
-	const char *crate = member(override, "crate");
+	const char *crate = json_text(override, "crate");
 	const struct checkout_crate *found = NULL;
-	if (crate == NULL && text_equal(member(override, "checkout"), checkout->source))
+	if (crate == NULL && text_equal(json_text(override, "checkout"), checkout->source))
 		plan_edits(checkout, override, NULL);
 	if (crate == NULL)
 		return 0;
@@ -246,9 +242,9 @@ static int edit_plain_checkout(struct preparation *preparation, const char *fold
 	if (fs_make_folder(checkouts, error) < 0 || fs_copy_tree(tree, copy, &skip, error) < 0)
 		return -1;
 	json_array_foreach (preparation->job->overrides, index, override) {
-		if (!text_equal(member(override, "checkout"), name))
+		if (!text_equal(json_text(override, "checkout"), name))
 			continue;
-		json_t *planned = json_pack("{s:s, s:s, s:n, s:s, s:O}", "override", member(override, "name"), "crate",
+		json_t *planned = json_pack("{s:s, s:s, s:n, s:s, s:O}", "override", json_text(override, "name"), "crate",
 					    name, "version", "folder", "", "edits", json_object_get(override, "edits"));
 		int result = edited_apply(copy, planned, preparation->edits, error);
 		json_decref(planned);
@@ -263,14 +259,14 @@ static int edit_plain_checkouts(struct preparation *preparation, const char *fol
 	size_t index;
 	json_t *override;
 	json_array_foreach (preparation->job->overrides, index, override) {
-		const char *name = member(override, "checkout");
+		const char *name = json_text(override, "checkout");
 		if (name == NULL)
 			continue;
 		const char *tree = strmap_get(&preparation->job->checkouts, name);
 		cleanup_free char *copy = text_format("%s/checkouts/%s", folder, name);
 		if (tree == NULL && !is_crate_source(preparation, name))
 			return error_set(error, "override %s: this combination has no checkout %s",
-					 member(override, "name"), name);
+					 json_text(override, "name"), name);
 		if (tree != NULL && !path_exists(copy) &&
 		    edit_plain_checkout(preparation, folder, name, tree, error) < 0)
 			return -1;
@@ -311,9 +307,9 @@ static const struct checkout *checkout_of(const struct preparation *preparation,
 /* The version that an entry of "crates" asks for. */
 static const char *asked_version(const struct preparation *preparation, const json_t *entry)
 {
-	const struct checkout *checkout = checkout_of(preparation, member(entry, "name"));
+	const struct checkout *checkout = checkout_of(preparation, json_text(entry, "name"));
 	if (checkout == NULL)
-		return member(entry, "release");
+		return json_text(entry, "release");
 	for (size_t i = 0; i < checkout->count; i++)
 		if (text_equal(checkout->crates[i].name, checkout->name))
 			return checkout->crates[i].version;
@@ -323,7 +319,7 @@ static const char *asked_version(const struct preparation *preparation, const js
 /* Is the locked version the asked one, from a folder where it is a checkout's?  "1.0.0" also means 1.0.0+build. */
 static bool is_locked_as_asked(const struct preparation *preparation, const json_t *entry)
 {
-	const char *name = member(entry, "name");
+	const char *name = json_text(entry, "name");
 	const char *asked = asked_version(preparation, entry);
 	const char *locked = lock_direct_version(&preparation->lock, name);
 	if (locked == NULL || strncmp(locked, asked, strlen(asked)) != 0)
@@ -336,7 +332,7 @@ static bool is_locked_as_asked(const struct preparation *preparation, const json
 
 static int lock_crate(struct preparation *preparation, const json_t *entry, struct error *error)
 {
-	const char *name = member(entry, "name");
+	const char *name = json_text(entry, "name");
 	const char *locked = lock_direct_version(&preparation->lock, name);
 	if (locked == NULL)
 		return error_set(error, "the reproducer does not depend on %s", name);
@@ -356,7 +352,7 @@ static int check_locked(struct preparation *preparation, struct error *error)
 	size_t index;
 	json_t *entry;
 	json_array_foreach (preparation->job->crates, index, entry) {
-		const char *name = member(entry, "name");
+		const char *name = json_text(entry, "name");
 		const char *locked = lock_direct_version(&preparation->lock, name);
 		if (is_locked_as_asked(preparation, entry))
 			continue;
@@ -415,14 +411,14 @@ static int override_package(struct preparation *preparation, const struct lock_p
 	json_t *other;
 	json_t *plan = json_array();
 	json_array_foreach (preparation->job->overrides, index, other) {
-		if (!text_equal(member(other, "crate"), package->name))
+		if (!text_equal(json_text(other, "crate"), package->name))
 			continue;
 		if (json_array_size(plan) == 0 && other != override) {
 			json_decref(plan);
 			return 0;
 		}
 		json_array_append_new(plan, json_pack("{s:s, s:s, s:s, s:s, s:O}", "override",
-						      member(other, "name") != NULL ? member(other, "name") : "",
+						      json_text(other, "name") != NULL ? json_text(other, "name") : "",
 						      "crate", package->name, "version", package->version, "folder", "",
 						      "edits", json_object_get(other, "edits")));
 	}
@@ -454,7 +450,7 @@ static int override_package(struct preparation *preparation, const struct lock_p
 static int apply_override(struct preparation *preparation, const json_t *override, const char *sources,
 			  char **lock_text, struct error *error)
 {
-	const char *crate = member(override, "crate");
+	const char *crate = json_text(override, "crate");
 	bool found = false;
 	if (crate == NULL)
 		return 0;
@@ -475,15 +471,15 @@ static int apply_override(struct preparation *preparation, const json_t *overrid
 	if (!found)
 		return error_set(
 			error, "override %s: crate %s is neither in Cargo.lock as a registry's crate nor in a checkout",
-			member(override, "name"), crate);
+			json_text(override, "name"), crate);
 	return 0;
 }
 
 static int check_override(const json_t *override, struct error *error)
 {
-	bool crate = member(override, "crate") != NULL;
-	bool checkout = member(override, "checkout") != NULL;
-	if (member(override, "name") == NULL || crate == checkout || !json_is_array(json_object_get(override, "edits")))
+	bool crate = json_text(override, "crate") != NULL;
+	bool checkout = json_text(override, "checkout") != NULL;
+	if (json_text(override, "name") == NULL || crate == checkout || !json_is_array(json_object_get(override, "edits")))
 		return error_set(error, "each of \"overrides\" needs a name, edits, and either a crate or a checkout");
 	return 0;
 }
@@ -651,10 +647,10 @@ static int check_job(const struct preparation *preparation, bool is_crate, struc
 	json_array_foreach (job->overrides, index, override) {
 		if (check_override(override, error) < 0)
 			return -1;
-		if (!is_crate && member(override, "crate") != NULL)
+		if (!is_crate && json_text(override, "crate") != NULL)
 			return error_set(error,
 					 "override %s: the reproducer has no Cargo.toml, so it has no crate to edit",
-					 member(override, "name"));
+					 json_text(override, "name"));
 	}
 	if (!is_crate && json_array_size(job->crates) > 0)
 		return error_set(error, "the reproducer has no Cargo.toml, so no crate can be chosen for it");
@@ -710,8 +706,8 @@ static bool remembered(struct preparation *preparation)
 		return false;
 	json_t *object = json_loads(str_text(&text), 0, NULL);
 	json_t *data = json_object_get(object, "data");
-	bool same = text_equal(member(object, "key"), preparation->key) && data != NULL &&
-		    (preparation->job->lock == NULL || text_equal(member(data, "lock"), preparation->job->lock)) &&
+	bool same = text_equal(json_text(object, "key"), preparation->key) && data != NULL &&
+		    (preparation->job->lock == NULL || text_equal(json_text(data, "lock"), preparation->job->lock)) &&
 		    all_exist(json_object_get(data, "read_only"));
 	if (same)
 		preparation->data = json_incref(data);

@@ -9,12 +9,13 @@
 
 #include "evidence/look_inside.h"
 #include "fs.h"
+#include "json_text.h"
 
 enum { ARTIFACT_TEXT_LIMIT = 8 << 20 };
 
 const char *look_text(const struct look *look, const char *key)
 {
-	return json_string_value(json_object_get(look->request, key));
+	return json_text(look->request, key);
 }
 
 void look_miss(struct look *look, const char *format, ...)
