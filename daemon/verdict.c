@@ -365,7 +365,8 @@ static json_t *list_missing(const struct facts *facts, const enum holds holds[RU
 		cleanup_free char *text =
 			text_format("The evidence of the bad cell: %s",
 				    text_of(get(facts->evidence, "build"), "reason",
-					    "it is gathered once the first bad combination is final and confirmed"));
+					    "none was gathered: it is, for cells that rustc builds, once the first bad combination is "
+					    "final and confirmed, unless the investigation says `gather: never`"));
 		miss(missing, text, again);
 	}
 	if (facts->not_judged > 0)

@@ -150,6 +150,7 @@ def test_twins_of_the_users_own_are_tried_but_convict_nobody(place, tools):
 def test_never_means_never(place, tools):
     place.run("run", tools(data([VIOLATION], [BROKEN]), more="evidence: {gather: never}"), check=0)
     assert place.jobs("evidence") == [] and place.jobs("passes") == []
+    assert "none was gathered" in place.run("report", check=0).stdout
     assert verdict(place)["verdict"] == "inconclusive"
 
 
